@@ -1,0 +1,2 @@
+//! agcore
+fn main() {}

@@ -1,0 +1,1 @@
+//! Tool search: an index over all capabilities.

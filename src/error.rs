@@ -1,0 +1,1 @@
+//! The error of the library boundary.

@@ -1,0 +1,5 @@
+//! Runs calls: function tools, declarative HTTP, file tools; scheduled by side effect, group and dependency.
+
+mod executor;
+
+pub use executor::{CallContext, Executor};

@@ -1,0 +1,16 @@
+//! agcore: the tool runtime for agents.
+
+pub mod capability;
+pub mod clock;
+pub mod discover;
+pub mod error;
+pub mod execute;
+pub mod intent;
+pub mod llm;
+pub mod net;
+pub mod policy;
+pub mod projection;
+pub mod route;
+pub mod secret;
+pub mod text;
+pub mod types;

@@ -1,0 +1,69 @@
+//! The neutral request: what every dialect renders.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::types::{Entry, ModelName, ToolName};
+
+/// A function tool as a model may see it. The name is the capability's; the dialect maps it to what the
+/// provider accepts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolDef {
+    /// Its name, e.g. `orders.get_by_id`.
+    pub name: ToolName,
+    /// What it does, with when to use it.
+    pub description: String,
+    /// The original JSON Schema of its arguments. Dialects send a converted one; calls are checked against this.
+    pub parameters: Arc<Value>,
+    /// Whether the provider should be told to keep strictly to the schema, where the schema converts without loss.
+    #[serde(default)]
+    pub strict: bool,
+}
+
+/// What the model may or must do with the tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// It decides.
+    #[default]
+    Auto,
+    /// It must not call any.
+    None,
+    /// It must call one or more.
+    Required,
+    /// It must call this one.
+    Named(ToolName),
+}
+
+/// One request to a model.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelRequest {
+    /// The model, as its provider spells it.
+    pub model: Option<ModelName>,
+    /// The system prompt.
+    pub instructions: String,
+    /// The conversation so far, oldest first. Append-only within a turn.
+    pub history: Vec<Entry>,
+    /// The function tools.
+    pub tools_defs: Vec<ToolDef>,
+    /// What the model may do with them.
+    pub tool_choice: ToolChoice,
+    /// Whether it may ask for several calls at once; `None` leaves the provider's default.
+    pub parallel_tool_calls: Option<bool>,
+    /// At most this many tokens of output.
+    pub max_output_tokens: Option<u32>,
+    /// Sampling temperature; sent only when given.
+    pub temperature: Option<f64>,
+    /// Reasoning effort in the provider's words (`low`, `high`); sent only when given.
+    pub reasoning_effort: Option<String>,
+    /// A JSON schema the answer must have: name and schema.
+    pub response_schema: Option<(String, Value)>,
+    /// Whether to stream.
+    pub stream: bool,
+    /// Provider-specific extras. `builtin_tools`: an array of raw provider tools, sent after the function tools
+    /// (specification S0). Everything else goes to the top level of the body as it is.
+    pub extra: Map<String, Value>,
+}

@@ -1,0 +1,1 @@
+//! HTTP, spoken in one place.

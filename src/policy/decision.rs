@@ -1,0 +1,126 @@
+//! What the gate is asked and what it answers.
+
+use std::{collections::BTreeSet, fmt};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    capability::Capability,
+    types::{DataClass, Region, RuleId, Scope, TenantId, ToolName, Trigger, UserId},
+};
+
+/// Who asks: one local principal with scopes from the config; tenants and roles are carried for the rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Principal {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The user.
+    pub user: UserId,
+    /// Roles, for rules.
+    pub roles: BTreeSet<String>,
+    /// What the user may do.
+    pub scopes: BTreeSet<Scope>,
+}
+
+/// When the gate is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Before the tool is put in front of a model; there are no arguments yet.
+    Expose,
+    /// Before a call runs, with its real arguments.
+    Dispatch,
+}
+
+/// What the rules may know of the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnFacts {
+    /// Untrusted content has entered the context.
+    pub tainted: bool,
+    /// The classes of data that were read in this turn.
+    pub data_classes: BTreeSet<DataClass>,
+    /// Tool calls started so far.
+    pub tool_calls: u32,
+    /// The class of the data the turn works on.
+    pub data_class: DataClass,
+    /// Where it is served.
+    pub region: Region,
+    /// The provider of the model.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+    /// Whether the answer must, may or must not be looked up.
+    pub trigger: Trigger,
+    /// Whether writes of high risk wait for a person (limit `requires_approval_for_write`).
+    pub requires_approval_for_write: bool,
+}
+
+/// The question: may this principal see, or call, this capability, now, with these arguments?
+#[derive(Debug, Clone, Copy)]
+pub struct GateRequest<'a> {
+    /// See or call.
+    pub stage: Stage,
+    /// Who.
+    pub principal: &'a Principal,
+    /// What.
+    pub capability: &'a Capability,
+    /// The name under which the model called it, at dispatch.
+    pub tool_name: Option<&'a ToolName>,
+    /// With which arguments, at dispatch.
+    pub arguments: Option<&'a Value>,
+    /// In which state of the turn.
+    pub turn: &'a TurnFacts,
+    /// What a read-only facts look-up of the capability returned about the thing acted on.
+    pub resource: Option<&'a Value>,
+}
+
+/// The three answers, the most restrictive last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Go on.
+    Allow,
+    /// A person has to agree.
+    Ask,
+    /// No.
+    Deny,
+}
+
+/// What must be done along with an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Obligation {
+    /// Mask these fields of the result.
+    Redact(Vec<String>),
+    /// Show the model at most this many tokens of the result.
+    CapTokens(u32),
+    /// Let the capability run at most this many times in the turn.
+    CapCalls(u32),
+}
+
+/// The answer, with the reasons for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The answer.
+    pub outcome: Outcome,
+    /// The rule that decided; `None` when the default for reads and writes did.
+    pub rule: Option<RuleId>,
+    /// Why, for people and for the model (`because` of the rule).
+    pub because: String,
+    /// Every rule that matched, the deciding one among them.
+    pub matched: Vec<RuleId>,
+    /// Rules that would have matched but were lifted by another.
+    pub lifted: Vec<RuleId>,
+    /// What must be done along with it.
+    pub obligations: Vec<Obligation>,
+    /// Rules whose evaluation failed, with the error: each of them denies.
+    pub errors: Vec<String>,
+}
+
+/// Something that decides. The built-in one is `policy::Gate` (rules in YAML with CEL conditions); Cedar or OPA fit
+/// behind the same trait.
+pub trait PolicyEngine: Send + Sync + fmt::Debug {
+    /// Decides one request. Total: it never fails and never waits; what cannot be evaluated is denied.
+    fn decide(&self, request: &GateRequest<'_>) -> Decision;
+}

@@ -1,0 +1,1 @@
+//! The one function through which every result reaches a model.

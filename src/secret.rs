@@ -1,0 +1,1 @@
+//! Secrets by reference (`env:NAME`, `file:PATH`), never printed.

@@ -1,0 +1,1 @@
+//! Text: cutting on grapheme boundaries, character sets, HTML, PDF.

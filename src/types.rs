@@ -1,0 +1,25 @@
+//! Plain data that every module speaks: ids, money, tokens, risks, messages, calls and results.
+//!
+//! Nothing in here does I/O, reads a clock or can block.
+
+mod call;
+mod class;
+mod id;
+mod message;
+mod money;
+mod time;
+mod usage;
+
+pub use call::{ArtifactRef, Content, ErrorCode, Projection, ProjectionKind, ToolCall, ToolError, ToolOutput};
+pub use class::{Api, CostClass, DataClass, ExecutionMode, Region, RiskClass, SideEffect, Trigger, Trust};
+pub use id::{
+    ArtifactId, CallId, CapabilityId, IdError, Intent, ModelName, ProviderName, RuleId, Scope, TenantId, ToolName,
+    TraceId, TurnId, UserId,
+};
+pub use message::{
+    Citation, CitationSource, Entry, FunctionCall, HostedKind, HostedOutput, HostedStatus, Item, Origin, Part, Reply,
+    Stop, ToolResult, UserPart,
+};
+pub use money::MicroUsd;
+pub use time::{DurationMs, Timestamp};
+pub use usage::{Tokens, Usage};
