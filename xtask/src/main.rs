@@ -1,2 +1,38 @@
-//! xtask
-fn main() {}
+//! Chores of the repository: `cargo xtask measure SET --data DIR`, `cargo xtask check`.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+mod measure;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Chores of the agcore repository")]
+struct Xtask {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Runs the product's own code over a labelled set, writes the predictions and prints the score
+    Measure {
+        /// The set
+        set: measure::Set,
+        /// A split of the set (a folder)
+        #[arg(long)]
+        data: PathBuf,
+        /// Where the prediction lines go (default: a temporary file)
+        #[arg(long)]
+        out: Option<PathBuf>,
+        /// The scoring script (default: ../shared/tools/score_SET.py)
+        #[arg(long)]
+        score: Option<PathBuf>,
+    },
+}
+
+fn main() -> anyhow::Result<()> {
+    match Xtask::parse().chore {
+        Chore::Measure { set, data, out, score } => measure::run(set, &data, out, score),
+    }
+}
