@@ -2,6 +2,7 @@
 
 pub mod capability;
 pub mod clock;
+pub mod config;
 pub mod discover;
 pub mod error;
 pub mod execute;
