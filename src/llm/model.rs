@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::types::{DurationMs, MicroUsd, Origin, Reply, Usage};
 
-use super::ModelRequest;
+use super::{Conversation, ModelRequest};
 
 /// A piece of a reply while it streams in. Ephemeral: only the whole reply is journalled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,10 +133,12 @@ pub trait Model: Send + Sync + fmt::Debug {
     /// Who answers: provider, surface, model, family.
     fn origin(&self) -> Origin;
 
-    /// Sends a request and waits for the whole reply; pieces go to `sink` as they come.
+    /// Sends a request and waits for the whole reply; pieces go to `sink` as they come. The reply is not added to
+    /// the conversation: the caller does that once it is journalled.
     fn call<'a>(
         &'a self,
         request: &'a ModelRequest,
+        conversation: &'a mut Conversation,
         sink: &'a dyn ReplySink,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>>;
@@ -145,5 +147,5 @@ pub trait Model: Send + Sync + fmt::Debug {
     fn price(&self, usage: &Usage) -> Option<MicroUsd>;
 
     /// The most a request can cost: its prompt and the whole output budget. `None` when the price is not known.
-    fn worst_case(&self, request: &ModelRequest) -> Option<MicroUsd>;
+    fn worst_case(&self, request: &ModelRequest, conversation: &Conversation) -> Option<MicroUsd>;
 }

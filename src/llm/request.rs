@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::types::{Entry, ModelName, ToolName};
+use crate::types::{ModelName, ToolName};
 
 /// A function tool as a model may see it. The name is the capability's; the dialect maps it to what the
 /// provider accepts.
@@ -37,7 +37,8 @@ pub enum ToolChoice {
     Named(ToolName),
 }
 
-/// One request to a model.
+/// What a model is asked, beside the conversation itself ([`super::Conversation`]). Made once per turn and kept:
+/// from call to call only the choice of tools and added tools change.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelRequest {
@@ -45,10 +46,8 @@ pub struct ModelRequest {
     pub model: Option<ModelName>,
     /// The system prompt.
     pub instructions: String,
-    /// The conversation so far, oldest first. Append-only within a turn.
-    pub history: Vec<Entry>,
-    /// The function tools.
-    pub tools_defs: Vec<ToolDef>,
+    /// The function tools. Shared, because the same definitions go out with every call of many turns.
+    pub tools_defs: Vec<Arc<ToolDef>>,
     /// What the model may do with them.
     pub tool_choice: ToolChoice,
     /// Whether it may ask for several calls at once; `None` leaves the provider's default.

@@ -58,7 +58,8 @@ pub(crate) fn run(set: Set, data: &Path, out: Option<PathBuf>, score: Option<Pat
             Some(path) if many => path.with_extension(format!("{number}.jsonl")),
             Some(path) => path.clone(),
         };
-        fs::write(&target, file.lines.join("\n") + "\n").with_context(|| format!("cannot write `{}`", target.display()))?;
+        fs::write(&target, file.lines.join("\n") + "\n")
+            .with_context(|| format!("cannot write `{}`", target.display()))?;
         score_one(&script, file, &target)?;
     }
     Ok(())
