@@ -1,5 +1,7 @@
 //! Routes and the reasons for them.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::types::{
@@ -31,7 +33,7 @@ pub struct RouteContext {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScorePart {
     /// What it is for.
-    pub name: String,
+    pub name: Cow<'static, str>,
     /// How much.
     pub points: f32,
 }
