@@ -13,5 +13,7 @@ pub mod policy;
 pub mod projection;
 pub mod route;
 pub mod secret;
+pub mod store;
 pub mod text;
+pub mod turn;
 pub mod types;

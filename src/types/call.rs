@@ -160,6 +160,20 @@ impl ToolError {
         self
     }
 
+    /// The error as the model reads it: the specification's shape without `developer_message`.
+    pub fn for_model(&self, call: &CallId) -> String {
+        let mut error = serde_json::json!({
+            "code": self.code.as_str(),
+            "retryable": self.retryable,
+            "safe_message": self.safe_message,
+            "next_action_hint": self.next_action_hint,
+        });
+        if let (Some(wait), Some(fields)) = (self.retry_after, error.as_object_mut()) {
+            fields.insert("retry_after_ms".to_owned(), wait.0.into());
+        }
+        serde_json::json!({"tool_call_id": call.as_str(), "status": "error", "error": error}).to_string()
+    }
+
     /// The same error with details for the trace.
     #[must_use]
     pub fn developer(mut self, message: impl Into<String>) -> Self {

@@ -1,0 +1,228 @@
+//! The journal in SQLite. One task writes; what is queued when it gets to work goes into one transaction, so many
+//! turns share one flush to disk.
+
+use std::{
+    fs::{self, OpenOptions},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::Path,
+    str::FromStr,
+    time::Duration,
+};
+
+use futures_util::future::{BoxFuture, FutureExt};
+use sqlx::{
+    Connection, Row, SqliteConnection, SqlitePool,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous},
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::TaskTracker;
+
+use crate::types::{MicroUsd, Timestamp, TurnId};
+
+use super::{Commit, EVENT_VERSION, Journal, StoreError, TurnHead, TurnState};
+
+/// At most this many commits share a transaction.
+const GROUP: usize = 256;
+
+struct Queued {
+    commit: Commit,
+    done: oneshot::Sender<Result<(), StoreError>>,
+}
+
+/// The journal in one SQLite file (mode 0600, write-ahead log, flushed at every commit).
+#[derive(Debug)]
+pub struct SqliteJournal {
+    queue: mpsc::Sender<Queued>,
+    readers: SqlitePool,
+    _writer: TaskTracker,
+}
+
+impl SqliteJournal {
+    /// Opens the file, makes it and its folder where they are not there, and brings its tables up to date.
+    ///
+    /// # Errors
+    /// [`StoreError::Open`] when the file cannot be made, opened or migrated.
+    pub async fn open(path: &Path) -> Result<Self, StoreError> {
+        let fail = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Open {
+            path: path.display().to_string(),
+            source,
+        };
+        make_private(path).map_err(|error| fail(error.into()))?;
+        let options = options(path).map_err(|error| fail(error.into()))?;
+        let mut connection = SqliteConnection::connect_with(&options).await.map_err(|error| fail(error.into()))?;
+        sqlx::migrate!().run(&mut connection).await.map_err(|error| fail(error.into()))?;
+        let readers = SqlitePoolOptions::new().max_connections(4).min_connections(0).connect_lazy_with(options);
+        let (queue, incoming) = mpsc::channel(4 * GROUP);
+        let writer = TaskTracker::new();
+        writer.spawn(write_loop(connection, incoming));
+        Ok(Self { queue, readers, _writer: writer })
+    }
+}
+
+fn make_private(path: &Path) -> std::io::Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path).map(drop)
+}
+
+fn options(path: &Path) -> Result<SqliteConnectOptions, sqlx::Error> {
+    Ok(SqliteConnectOptions::from_str("sqlite::memory:")?
+        .filename(path)
+        .in_memory(false)
+        .shared_cache(false)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(Duration::from_secs(10)))
+}
+
+async fn write_loop(mut connection: SqliteConnection, mut incoming: mpsc::Receiver<Queued>) {
+    let mut group = Vec::with_capacity(GROUP);
+    while incoming.recv_many(&mut group, GROUP).await > 0 {
+        write_group(&mut connection, &mut group).await;
+    }
+}
+
+/// One transaction for the whole group; when that fails, one for each, so that one conflict spoils nobody else's commit.
+async fn write_group(connection: &mut SqliteConnection, group: &mut Vec<Queued>) {
+    let commits: Vec<&Commit> = group.iter().map(|queued| &queued.commit).collect();
+    if write(connection, &commits).await.is_ok() {
+        for queued in group.drain(..) {
+            let _ = queued.done.send(Ok(()));
+        }
+        return;
+    }
+    for queued in group.drain(..) {
+        let result = write(connection, &[&queued.commit]).await.map_err(|error| refine(error, &queued.commit));
+        let _ = queued.done.send(result);
+    }
+}
+
+fn refine(error: sqlx::Error, commit: &Commit) -> StoreError {
+    match error.as_database_error() {
+        Some(database) if database.is_unique_violation() => {
+            StoreError::Conflict { turn: commit.turn.clone(), seq: commit.seq }
+        }
+        Some(_) | None => StoreError::Database(error),
+    }
+}
+
+fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+// Writers begin IMMEDIATE: a transaction that reads first and writes later fails under contention.
+async fn write(connection: &mut SqliteConnection, commits: &[&Commit]) -> Result<(), sqlx::Error> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    for commit in commits {
+        let insert = "INSERT INTO journal (turn, seq, last_seq, at, version, body) VALUES ($1, $2, $3, $4, $5, $6)";
+        sqlx::query(insert)
+            .bind(commit.turn.as_str())
+            .bind(number(commit.seq))
+            .bind(number(commit.last_seq))
+            .bind(commit.at.ms())
+            .bind(i64::from(EVENT_VERSION))
+            .bind(commit.body.as_str())
+            .execute(&mut *transaction)
+            .await?;
+        if let Some(head) = &commit.head {
+            write_head(&mut transaction, head).await?;
+        }
+    }
+    transaction.commit().await
+}
+
+async fn write_head(connection: &mut SqliteConnection, head: &TurnHead) -> Result<(), sqlx::Error> {
+    let upsert = "INSERT INTO turn (id, trace, tenant, title, state, reason, started_at, updated_at, spent) \
+                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+                  ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
+                  updated_at = excluded.updated_at, spent = excluded.spent";
+    sqlx::query(upsert)
+        .bind(head.turn.as_str())
+        .bind(head.trace.as_str())
+        .bind(head.tenant.as_str())
+        .bind(head.title.as_str())
+        .bind(head.state.as_str())
+        .bind(head.reason.as_deref())
+        .bind(head.started_at.ms())
+        .bind(head.updated_at.ms())
+        .bind(number(head.spent.micro()))
+        .execute(connection)
+        .await
+        .map(drop)
+}
+
+fn read_head(row: &SqliteRow) -> Result<TurnHead, sqlx::Error> {
+    let bad = |error: crate::types::IdError| sqlx::Error::Decode(error.into());
+    Ok(TurnHead {
+        turn: row.try_get::<&str, _>("id")?.parse().map_err(bad)?,
+        trace: row.try_get::<&str, _>("trace")?.parse().map_err(bad)?,
+        tenant: row.try_get::<&str, _>("tenant")?.parse().map_err(bad)?,
+        title: row.try_get("title")?,
+        state: TurnState::parse(row.try_get("state")?),
+        reason: row.try_get("reason")?,
+        started_at: Timestamp::from_ms(row.try_get("started_at")?),
+        updated_at: Timestamp::from_ms(row.try_get("updated_at")?),
+        spent: MicroUsd::new(u64::try_from(row.try_get::<i64, _>("spent")?).unwrap_or(0)),
+    })
+}
+
+impl Journal for SqliteJournal {
+    fn append(&self, commit: Commit) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move {
+            let (done, wait) = oneshot::channel();
+            self.queue.send(Queued { commit, done }).await.map_err(|_| StoreError::Closed)?;
+            wait.await.map_err(|_| StoreError::Closed)?
+        }
+        .boxed()
+    }
+
+    fn read<'a>(&'a self, turn: &'a TurnId) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {
+        async move {
+            let rows = sqlx::query("SELECT seq, last_seq, version, body FROM journal WHERE turn = $1 ORDER BY seq")
+                .bind(turn.as_str())
+                .fetch_all(&self.readers)
+                .await?;
+            let mut bodies = Vec::with_capacity(rows.len());
+            let mut next = 0i64;
+            for row in &rows {
+                let (seq, last, version): (i64, i64, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+                if seq != next || version != i64::from(EVENT_VERSION) {
+                    let why =
+                        format!("expected place {next} of version {EVENT_VERSION}, found {seq} of version {version}");
+                    let seq = u64::try_from(seq).unwrap_or(0);
+                    return Err(StoreError::Damaged { turn: turn.clone(), seq, why });
+                }
+                next = last + 1;
+                bodies.push(row.try_get(3)?);
+            }
+            if bodies.is_empty() { Err(StoreError::NotFound(turn.to_string())) } else { Ok(bodies) }
+        }
+        .boxed()
+    }
+
+    fn list(&self, limit: u32) -> BoxFuture<'_, Result<Vec<TurnHead>, StoreError>> {
+        async move {
+            let rows = sqlx::query("SELECT * FROM turn ORDER BY started_at DESC, id DESC LIMIT $1")
+                .bind(i64::from(limit))
+                .fetch_all(&self.readers)
+                .await?;
+            Ok(rows.iter().map(read_head).collect::<Result<_, _>>()?)
+        }
+        .boxed()
+    }
+
+    fn find<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<TurnHead, StoreError>> {
+        async move {
+            let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+            if !plain {
+                return Err(StoreError::NotFound(name.to_owned()));
+            }
+            let find = "SELECT * FROM turn WHERE id LIKE $1 OR trace LIKE $1 ORDER BY started_at DESC LIMIT 1";
+            let row = sqlx::query(find).bind(format!("{name}%")).fetch_optional(&self.readers).await?;
+            let row = row.ok_or_else(|| StoreError::NotFound(name.to_owned()))?;
+            Ok(read_head(&row)?)
+        }
+        .boxed()
+    }
+}

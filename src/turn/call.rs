@@ -1,0 +1,80 @@
+//! One call of the current reply, from request to outcome.
+
+use crate::types::{CallId, CapabilityId, MicroUsd, SideEffect, ToolName};
+
+use super::event::{CallDecided, CallOutcome};
+
+/// How far a call has come.
+#[derive(Debug, Clone)]
+pub enum CallStage {
+    /// The model asked for it.
+    Requested,
+    /// The gate said it may run.
+    Ready,
+    /// It waits for a person.
+    Waiting,
+    /// It runs.
+    Running {
+        /// Its idempotency key.
+        key: String,
+        /// What was set aside for it.
+        reserved: MicroUsd,
+    },
+    /// It has its outcome.
+    Done(Box<CallOutcome>),
+}
+
+/// One call.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Our id, unique in the turn.
+    pub id: CallId,
+    /// The provider's id, which the result has to carry.
+    pub provider_id: String,
+    /// The name the model used.
+    pub name: String,
+    /// The arguments as received.
+    pub arguments: String,
+    /// False when the reply ended inside the call.
+    pub complete: bool,
+    /// What was decided about it.
+    pub decided: Option<Box<CallDecided>>,
+    /// Whether a person approved it.
+    pub approved: bool,
+    /// How far it has come.
+    pub stage: CallStage,
+}
+
+impl Call {
+    /// The capability it resolved to.
+    pub fn capability(&self) -> Option<&CapabilityId> {
+        self.decided.as_ref()?.capability.as_ref()
+    }
+
+    /// The arguments it runs with.
+    pub fn effective_arguments(&self) -> &str {
+        let changed = self.decided.as_ref().and_then(|decided| decided.arguments.as_deref());
+        let text = changed.unwrap_or(&self.arguments);
+        if text.trim().is_empty() { "{}" } else { text }
+    }
+
+    /// The digest of capability and arguments.
+    pub fn digest(&self) -> &str {
+        self.decided.as_ref().map_or("", |decided| decided.digest.as_str())
+    }
+
+    /// How it may be run and retried; a call that is not decided is taken for the worst.
+    pub fn side_effect(&self) -> SideEffect {
+        self.decided.as_ref().map_or(SideEffect::Destructive, |decided| decided.side_effect)
+    }
+
+    /// The outcome, once there is one.
+    pub fn outcome(&self) -> Option<&CallOutcome> {
+        if let CallStage::Done(outcome) = &self.stage { Some(outcome) } else { None }
+    }
+
+    /// The name for error messages and logs.
+    pub fn tool_name(&self) -> Option<ToolName> {
+        ToolName::new(&self.name).ok()
+    }
+}

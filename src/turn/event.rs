@@ -1,0 +1,514 @@
+//! The journal's events. Append-only and versioned: a field may be added with a default, none may change meaning.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{
+    config::Limits,
+    intent::IntentReport,
+    llm::{ModelError, ToolChoice},
+    policy::{Decision, Principal},
+    route::{NoRoute, Route},
+    types::{
+        CallId, CapabilityId, Citation, DataClass, DurationMs, Entry, ErrorCode, Intent, MicroUsd, ModelName,
+        Projection, ProjectionKind, ProviderName, Region, Reply, SideEffect, Timestamp, Tokens, ToolError, ToolName,
+        TraceId, TurnId, UserPart,
+    },
+};
+
+/// An event with its place in the journal. Time enters the machine only here.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Recorded {
+    /// Its place, from 0, without gaps.
+    pub seq: u64,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What can happen in a turn.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The turn was opened.
+    Started(Box<Started>),
+    /// Intents were detected, routes chosen, tools exposed.
+    Prepared(Box<Prepared>),
+    /// A model call is about to be made.
+    ModelCallStarted(ModelCallStarted),
+    /// The model replied.
+    ModelReplied(ModelReplied),
+    /// The model call brought no reply, after all its attempts.
+    ModelCallFailed(ModelCallFailed),
+    /// The gate decided calls of the last reply.
+    CallsDecided(Vec<CallDecided>),
+    /// A person decided a waiting call.
+    ApprovalDecided(ApprovalDecided),
+    /// A call is about to run.
+    CallStarted(CallStarted),
+    /// A call has its outcome.
+    CallFinished(Box<CallFinished>),
+    /// A limit was reached.
+    LimitReached(LimitKind),
+    /// Somebody cancelled the turn.
+    Cancelled {
+        /// Who.
+        by: String,
+    },
+    /// The turn was taken up again after its driver was gone.
+    Resumed(Resumed),
+    /// The turn ended.
+    Ended(Box<Ended>),
+}
+
+impl Event {
+    /// A stable word for the kind of event.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Started(_) => "started",
+            Self::Prepared(_) => "prepared",
+            Self::ModelCallStarted(_) => "model_call_started",
+            Self::ModelReplied(_) => "model_replied",
+            Self::ModelCallFailed(_) => "model_call_failed",
+            Self::CallsDecided(_) => "calls_decided",
+            Self::ApprovalDecided(_) => "approval_decided",
+            Self::CallStarted(_) => "call_started",
+            Self::CallFinished(_) => "call_finished",
+            Self::LimitReached(_) => "limit_reached",
+            Self::Cancelled { .. } => "cancelled",
+            Self::Resumed(_) => "resumed",
+            Self::Ended(_) => "ended",
+        }
+    }
+}
+
+/// What a turn starts with.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Started {
+    /// The turn.
+    pub turn: TurnId,
+    /// Its trace.
+    pub trace: TraceId,
+    /// What the user said.
+    pub input: Vec<UserPart>,
+    /// The system prompt.
+    pub instructions: String,
+    /// The conversation before it.
+    pub history: Vec<Entry>,
+    /// The intents the caller declared, `citation.required` among them.
+    pub declared: Vec<Intent>,
+    /// The intents of earlier turns, latest last.
+    pub past_intents: Vec<Intent>,
+    /// On whose behalf.
+    pub principal: Arc<Principal>,
+    /// Which model.
+    pub model: ModelOptions,
+    /// The limits.
+    pub limits: Limits,
+    /// The class of the data the turn works on.
+    pub data_class: DataClass,
+    /// Where it is served.
+    pub region: Region,
+    /// What the first model call may or must do; later ones decide for themselves.
+    pub tool_choice: ToolChoice,
+    /// Whether the choice holds for every model call but the last.
+    pub force_every_step: bool,
+    /// What a rejected approval does.
+    pub on_reject: OnReject,
+    /// Whether untrusted content is in the history already.
+    pub tainted: bool,
+    /// The classes of the data in the history.
+    pub data_classes: Vec<DataClass>,
+}
+
+/// The model of a turn and how it is asked.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ModelOptions {
+    /// The provider.
+    pub provider: ProviderName,
+    /// The model.
+    pub model: ModelName,
+    /// At most this many tokens of output a call.
+    pub max_output_tokens: Option<u32>,
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
+    /// Reasoning effort.
+    pub reasoning_effort: Option<String>,
+    /// Whether replies are streamed.
+    pub stream: bool,
+    /// Provider-specific extras.
+    pub extra: Map<String, Value>,
+}
+
+/// What a rejected approval does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnReject {
+    /// The turn ends with an explanation.
+    #[default]
+    Stop,
+    /// The model is told and goes on.
+    Continue,
+}
+
+/// What preparation decided. Routes are chosen once per turn.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Prepared {
+    /// The intents and the trigger.
+    pub report: IntentReport,
+    /// The route of each intent that has one.
+    pub routes: Vec<Route>,
+    /// The intents without.
+    pub unrouted: Vec<NoRoute>,
+    /// The tools the model sees, in order.
+    pub exposed: Vec<Exposed>,
+    /// Tools that were meant for the model and did not get there.
+    pub withheld: Vec<Withheld>,
+}
+
+/// A tool in front of the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exposed {
+    /// The name the model knows it by.
+    pub name: ToolName,
+    /// The capability behind it.
+    pub capability: CapabilityId,
+    /// Whether the provider runs it.
+    pub hosted: bool,
+}
+
+/// A tool that did not get in front of the model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withheld {
+    /// The capability, or `raw.<provider>.<type>` for a raw provider tool.
+    pub capability: CapabilityId,
+    /// Why.
+    pub reason: String,
+}
+
+/// A model call is about to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCallStarted {
+    /// Which call of the turn, from 1.
+    pub number: u32,
+    /// What it may do.
+    pub choice: ToolChoice,
+    /// The worst case of its cost.
+    pub reserved: MicroUsd,
+    /// Whether it carries a hosted tool that may change something.
+    pub hosted_write: bool,
+}
+
+/// The model replied.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ModelReplied {
+    /// Which call.
+    pub number: u32,
+    /// The reply, whole.
+    pub reply: Arc<Reply>,
+    /// What it cost; `None` when the price is not known.
+    pub cost: Option<MicroUsd>,
+    /// How long it took.
+    pub latency: DurationMs,
+}
+
+/// The model call brought no reply.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ModelCallFailed {
+    /// Which call.
+    pub number: u32,
+    /// Why.
+    pub error: ModelError,
+    /// How long it took.
+    pub latency: DurationMs,
+}
+
+/// What the gate and the argument check said of one call.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CallDecided {
+    /// The call.
+    pub call: CallId,
+    /// The capability it resolved to.
+    pub capability: Option<CapabilityId>,
+    /// The effective arguments, where repair or coercion changed the received text.
+    pub arguments: Option<String>,
+    /// What was repaired or coerced.
+    pub repairs: Vec<String>,
+    /// The digest of capability and canonical arguments.
+    pub digest: String,
+    /// How it may be run and retried.
+    pub side_effect: SideEffect,
+    /// Whether a second run with the same key does nothing.
+    pub keyed: bool,
+    /// Whether equal answers are no lack of progress.
+    pub polling: bool,
+    /// What the gate said; `None` when the call did not get so far.
+    pub decision: Option<Decision>,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// What follows from a decision.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It runs.
+    Run,
+    /// It waits for a person.
+    Ask,
+    /// It never starts; this is its outcome.
+    Refuse(Box<CallOutcome>),
+}
+
+/// A person's decision on one call.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ApprovalDecided {
+    /// The call.
+    pub call: CallId,
+    /// The digest of what was shown. It has to equal the call's digest.
+    pub digest: String,
+    /// Whether it may run.
+    pub approved: bool,
+    /// Who decided.
+    pub by: String,
+    /// Why, for the model and the record.
+    pub reason: Option<String>,
+    /// The outcome of a call that was rejected.
+    pub rejection: Option<Box<CallOutcome>>,
+}
+
+/// A call is about to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallStarted {
+    /// The call.
+    pub call: CallId,
+    /// Its idempotency key.
+    pub key: String,
+    /// The worst case of its cost.
+    pub reserved: MicroUsd,
+}
+
+/// A call has its outcome.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CallFinished {
+    /// The call.
+    pub call: CallId,
+    /// The outcome.
+    pub outcome: CallOutcome,
+}
+
+/// How a call ended. Never started, denied, rejected, cancelled and interrupted are five different things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallStatus {
+    /// It ran and returned.
+    Ok,
+    /// It ran and failed.
+    Error,
+    /// It never started: unknown tool, invalid arguments, a limit.
+    Refused,
+    /// The gate said no.
+    Denied,
+    /// A person said no.
+    Rejected,
+    /// The turn was cancelled before it started.
+    Cancelled,
+    /// It was stopped after it had started; it changes nothing.
+    Interrupted,
+    /// It was started, may have changed something, and its result is not known.
+    OutcomeUnknown,
+}
+
+impl CallStatus {
+    /// The word as traces show it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Refused => "refused",
+            Self::Denied => "denied",
+            Self::Rejected => "rejected",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+            Self::OutcomeUnknown => "outcome_unknown",
+        }
+    }
+
+    /// Whether the call ever ran.
+    pub const fn ran(self) -> bool {
+        matches!(self, Self::Ok | Self::Error | Self::Interrupted | Self::OutcomeUnknown)
+    }
+}
+
+/// The outcome of a call: what the model sees of it, and what the books need.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CallOutcome {
+    /// How it ended.
+    pub status: CallStatus,
+    /// What went wrong.
+    pub error: Option<ToolError>,
+    /// What the model sees.
+    pub projection: Projection,
+    /// About how many tokens that is.
+    pub tokens: Tokens,
+    /// The digest of the whole result, for the progress detector.
+    pub result_digest: String,
+    /// The receipt of a write.
+    pub receipt: Option<String>,
+    /// How many times it was tried.
+    pub attempts: u32,
+    /// How long it took, all tries together.
+    pub latency: DurationMs,
+    /// What it cost.
+    pub cost: MicroUsd,
+    /// Whether untrusted content came with it.
+    pub untrusted: bool,
+    /// The classes of data it brought.
+    pub data_classes: Vec<DataClass>,
+}
+
+/// Which limit was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitKind {
+    /// `max_tool_iterations`
+    ToolIterations,
+    /// `max_tool_calls_per_turn`
+    ToolCalls,
+    /// `max_wall_time_ms`
+    WallTime,
+    /// `max_tool_cost_usd`, or the turn's whole budget
+    Cost,
+    /// `max_context_tokens_from_tools`
+    ContextTokens,
+    /// The model goes in circles.
+    NoProgress,
+}
+
+impl LimitKind {
+    /// The configuration key, for notices.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ToolIterations => "max_tool_iterations",
+            Self::ToolCalls => "max_tool_calls_per_turn",
+            Self::WallTime => "max_wall_time_ms",
+            Self::Cost => "max_tool_cost_usd",
+            Self::ContextTokens => "max_context_tokens_from_tools",
+            Self::NoProgress => "no_progress",
+        }
+    }
+
+    /// The reason a turn ends with when it ends by this limit.
+    pub const fn end_reason(self) -> EndReason {
+        match self {
+            Self::Cost => EndReason::Budget,
+            Self::NoProgress => EndReason::NoProgress,
+            Self::ToolIterations | Self::ToolCalls | Self::WallTime | Self::ContextTokens => EndReason::Limit,
+        }
+    }
+}
+
+/// A turn was taken up again after the process that drove it was gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumed {
+    /// Who took it up.
+    pub by: String,
+}
+
+/// Why a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// The question was answered.
+    Answered,
+    /// The model, or a filter, declined.
+    Refused,
+    /// A person rejected a call.
+    Rejected,
+    /// A limit was reached.
+    Limit,
+    /// The money ran out.
+    Budget,
+    /// The model went in circles.
+    NoProgress,
+    /// Somebody cancelled it.
+    Cancelled,
+    /// A write was started and nobody knows what became of it.
+    OutcomeUnknown,
+    /// The model could not be reached or broke off.
+    Failed,
+}
+
+impl EndReason {
+    /// The word as it is written everywhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Refused => "refused",
+            Self::Rejected => "rejected",
+            Self::Limit => "limit",
+            Self::Budget => "budget",
+            Self::NoProgress => "no_progress",
+            Self::Cancelled => "cancelled",
+            Self::OutcomeUnknown => "outcome_unknown",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Why.
+    pub reason: EndReason,
+    /// The answer, from what is known.
+    pub answer: String,
+    /// The sources of the answer. Offsets count code points of `answer`.
+    pub citations: Vec<Citation>,
+    /// What the reader has to know: limits reached, parts missing.
+    pub notices: Vec<String>,
+}
+
+impl CallOutcome {
+    /// The outcome of a call that agcore itself closes: nothing ran, nothing was read, nothing was paid.
+    pub fn not_run(call: &CallId, status: CallStatus, why: &str) -> Self {
+        let (code, hint) = match status {
+            CallStatus::Rejected => (ErrorCode::ApprovalRejected, "do not repeat it; explain, or ask the user"),
+            CallStatus::Denied => (ErrorCode::PolicyDenied, "do not repeat it; explain, or choose another way"),
+            CallStatus::Cancelled => (ErrorCode::Cancelled, "it never ran; it may be asked for again"),
+            CallStatus::Interrupted => (ErrorCode::Interrupted, "it was stopped while it ran"),
+            CallStatus::OutcomeUnknown => {
+                (ErrorCode::OutcomeUnknown, "do not repeat it; say that a person has to check whether it took effect")
+            }
+            CallStatus::Ok | CallStatus::Error | CallStatus::Refused => {
+                (ErrorCode::LimitReached, "it never ran; answer from what is known")
+            }
+        };
+        let error = ToolError::new(code, why, hint);
+        let content = error.for_model(call);
+        let projection = Projection {
+            kind: ProjectionKind::ToolResult,
+            tool_call_id: call.clone(),
+            content,
+            citations: Vec::new(),
+            artifact_refs: Vec::new(),
+            warnings: Vec::new(),
+        };
+        Self {
+            status,
+            tokens: Tokens(u64::try_from(projection.content.len()).unwrap_or(u64::MAX) / 4),
+            error: Some(error),
+            projection,
+            result_digest: String::new(),
+            receipt: None,
+            attempts: 0,
+            latency: DurationMs(0),
+            cost: MicroUsd::ZERO,
+            untrusted: false,
+            data_classes: Vec::new(),
+        }
+    }
+}
