@@ -1,1 +1,3 @@
 //! Text: cutting on grapheme boundaries, character sets, HTML, PDF.
+
+pub mod cut;
