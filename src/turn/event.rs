@@ -37,6 +37,8 @@ pub enum Event {
     Started(Box<Started>),
     /// Intents were detected, routes chosen, tools exposed.
     Prepared(Box<Prepared>),
+    /// Tools were found, or became useful, and are put in front of the model.
+    ToolsAdded(Vec<Exposed>),
     /// A model call is about to be made.
     ModelCallStarted(ModelCallStarted),
     /// The model replied.
@@ -70,6 +72,7 @@ impl Event {
         match self {
             Self::Started(_) => "started",
             Self::Prepared(_) => "prepared",
+            Self::ToolsAdded(_) => "tools_added",
             Self::ModelCallStarted(_) => "model_call_started",
             Self::ModelReplied(_) => "model_replied",
             Self::ModelCallFailed(_) => "model_call_failed",

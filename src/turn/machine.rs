@@ -124,6 +124,7 @@ pub struct Turn {
     last_at: Timestamp,
     active: DurationMs,
     history: Vec<Entry>,
+    exposed: Vec<Exposed>,
     calls: Vec<Call>,
     call_count: u32,
     model_call: Option<ModelCallStarted>,
@@ -140,6 +141,7 @@ pub struct Turn {
     data_classes: BTreeSet<DataClass>,
     sources: Vec<Citation>,
     limits_reached: Vec<LimitKind>,
+    notified: bool,
     stopping: Option<EndReason>,
     last_reply: Option<Arc<Reply>>,
     failure: Option<ModelError>,
@@ -168,6 +170,7 @@ impl Turn {
             last_at: first.at,
             active: DurationMs(0),
             history,
+            exposed: Vec::new(),
             calls: Vec::new(),
             call_count: 0,
             model_call: None,
@@ -184,6 +187,7 @@ impl Turn {
             data_classes: started.data_classes.iter().copied().collect(),
             sources: Vec::new(),
             limits_reached: Vec::new(),
+            notified: false,
             stopping: None,
             last_reply: None,
             failure: None,
@@ -221,6 +225,7 @@ impl Turn {
         match &recorded.event {
             Event::Started(_) => {}
             Event::Prepared(prepared) => self.on_prepared(prepared),
+            Event::ToolsAdded(tools) => self.exposed.extend(tools.iter().cloned()),
             Event::ModelCallStarted(call) => self.on_model_call(call),
             Event::ModelReplied(replied) => self.on_reply(replied),
             Event::ModelCallFailed(failed) => self.on_model_failure(&failed.error),
@@ -299,9 +304,14 @@ impl Turn {
             Event::ModelCallFailed(failed) => self.check_open_model_call(failed.number),
             Event::CallsDecided(decisions) => self.check_decisions(decisions),
             Event::ApprovalDecided(approval) => self.check_approval(approval),
+            Event::ToolsAdded(_) => in_phase(&[Phase::ExecuteTools, Phase::ProjectResults, Phase::ModelTurn]),
             Event::CallStarted(started) => {
                 let ready = self.call(&started.call).is_some_and(|call| matches!(call.stage, CallStage::Ready));
-                ready.then_some(()).ok_or("the call may not start: it is not decided, waits, or runs already")
+                if !ready {
+                    return Err("the call may not start: it is not decided, waits, or runs already");
+                }
+                let room = self.tool_calls < self.started.limits.max_tool_calls_per_turn;
+                room.then_some(()).ok_or("the turn has no tool call left")
             }
             Event::CallFinished(finished) => self.check_finished(finished),
             Event::LimitReached(_) | Event::Cancelled { .. } | Event::Resumed(_) => {
@@ -366,6 +376,7 @@ impl Turn {
     }
 
     fn on_prepared(&mut self, prepared: &Prepared) {
+        self.exposed.clone_from(&prepared.exposed);
         self.prepared = Some(Arc::new(prepared.clone()));
         self.enter(Phase::ModelTurn);
     }
@@ -571,16 +582,19 @@ impl Turn {
         if self.stopping.is_some() {
             return self.enter(Phase::FinalReady);
         }
-        if self.limits_reached.is_empty()
-            && let Some(kind) = limit::reached(self)
-        {
-            self.note_limit(kind);
+        if self.limits_reached.is_empty() {
+            self.limits_reached.extend(limit::reached(self));
         }
+        self.notify_of_limit();
     }
 
-    /// Remembers the limit and tells the model that its next reply has to be the answer.
-    fn note_limit(&mut self, kind: LimitKind) {
-        self.limits_reached.push(kind);
+    /// Tells the model, once and never between a call and its result, that its next reply has to be the answer.
+    fn notify_of_limit(&mut self) {
+        let Some(kind) = self.limits_reached.first() else { return };
+        if self.notified || !self.calls.is_empty() {
+            return;
+        }
+        self.notified = true;
         let limit = kind.as_str();
         self.history.push(Entry::Notice(format!(
             "The limit {limit} of this turn is reached: no more tools can be called. Answer now from what is known, \
@@ -609,10 +623,12 @@ impl Turn {
 
     fn on_limit(&mut self, kind: LimitKind) {
         let again = self.limits_reached.contains(&kind);
-        self.note_limit(kind);
+        self.limits_reached.push(kind);
         // Time that is up, or money that does not even buy the last answer, leaves no room for another call.
         if kind == LimitKind::WallTime || again {
             self.stop(kind.end_reason());
+        } else {
+            self.notify_of_limit();
         }
     }
 
@@ -720,9 +736,9 @@ impl Turn {
         &self.history
     }
 
-    /// The tools in front of the model.
+    /// The tools in front of the model, in order. The list only grows.
     pub fn exposed(&self) -> &[Exposed] {
-        self.prepared.as_ref().map_or(&[], |prepared| prepared.exposed.as_slice())
+        &self.exposed
     }
 
     /// The calls of the last reply that are not closed yet.

@@ -1,1 +1,5 @@
-//! Tests of the machine.
+//! Tests of the machine: examples of each transition, and properties over any sequence of events.
+
+mod properties;
+mod transitions;
+mod world;
