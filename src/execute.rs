@@ -6,6 +6,7 @@
 pub mod errors;
 mod executor;
 mod function;
+mod http;
 mod names;
 mod registry;
 mod run;
@@ -14,6 +15,7 @@ mod slots;
 
 pub use executor::{CallContext, Executor};
 pub use function::{FunctionTool, IntoOutput, function};
+pub use http::{HttpTool, HttpToolError};
 pub use names::{closest, recognise};
 pub use registry::{DuplicateExecutor, Executors};
 pub use run::{Attempted, RunPolicy, run_batch, run_one};
