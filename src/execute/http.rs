@@ -103,7 +103,8 @@ impl HttpTool {
             query,
             headers,
             json_body: call.json_body,
-            idempotency_header: idempotency_header.map_err(|_| refused("idempotency_header", "it is no header name"))?,
+            idempotency_header: idempotency_header
+                .map_err(|_| refused("idempotency_header", "it is no header name"))?,
             select: call.select.clone(),
             writes: capability.execution.side_effect.writes(),
             timeout: capability.execution.timeout,

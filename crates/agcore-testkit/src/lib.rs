@@ -23,4 +23,4 @@ pub use history::check_history;
 pub use model::{Asked, ScriptedModel, ScriptedReply, reply};
 pub use provider::{Captured, FakeProvider};
 pub use script::{Answer, By, Delivery, Raw, Script, ScriptedCall, Tokens, answer};
-pub use tool::ScriptedTool;
+pub use tool::{ScriptedTool, call_context};

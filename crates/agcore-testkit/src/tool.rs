@@ -1,21 +1,42 @@
 //! A tool that answers from a list.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use agcore::{
     execute::{CallContext, Executor},
-    types::{ToolError, ToolOutput},
+    policy::Principal,
+    types::{CallId, TenantId, ToolError, ToolOutput, TurnId, UserId},
 };
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::Gate;
+
+/// The context of call `call-1` of turn `turn-1`, its first attempt, with this idempotency key: for tests that run an
+/// executor by hand.
+#[expect(clippy::expect_used, reason = "constants that are valid ids")]
+pub fn call_context(key: &str) -> CallContext {
+    CallContext {
+        turn: TurnId::new("turn-1").expect("valid"),
+        call: CallId::new("call-1").expect("valid"),
+        principal: Arc::new(Principal {
+            tenant: TenantId::new("local").expect("valid"),
+            user: UserId::new("me").expect("valid"),
+            roles: BTreeSet::new(),
+            scopes: BTreeSet::new(),
+        }),
+        idempotency_key: key.to_owned(),
+        cancel: CancellationToken::new(),
+        attempt: 1,
+    }
+}
 
 /// An executor that gives its answers one after the other (the last for ever), counts and records.
 ///
@@ -175,5 +196,53 @@ impl Executor for ScriptedTool {
             }
             self.take_effect(nth, &context.idempotency_key)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agcore::types::ErrorCode;
+    use futures_util::future::join_all;
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn it_answers_in_order_the_last_for_ever_and_records() {
+        let error = ToolError::new(ErrorCode::NotFound, "no", "Stop.");
+        let tool = ScriptedTool::new().text("one").fails(error.clone());
+        let mut got = Vec::new();
+        for i in 0..3 {
+            got.push(tool.run(&json!({"i": i}), &call_context("k")).await);
+        }
+        assert_eq!(got, [Ok(ToolOutput::text("one")), Err(error.clone()), Err(error)]);
+        assert_eq!((tool.runs(), tool.effects(), tool.finished(), tool.peak()), (3, 3, 3, 1));
+        assert_eq!(tool.arguments(), [json!({"i": 0}), json!({"i": 1}), json!({"i": 2})]);
+    }
+
+    #[tokio::test]
+    async fn a_tool_that_honours_keys_takes_effect_once_and_returns_its_receipt() {
+        let lost = ToolError::new(ErrorCode::Interrupted, "lost", "Look.");
+        let tool = ScriptedTool::new().fails(lost.clone()).text("receipt").honours_keys();
+        let (first, second) = (call_context("a"), call_context("a"));
+        assert_eq!(tool.run(&json!({}), &first).await, Err(lost));
+        assert_eq!(tool.run(&json!({}), &second).await, Ok(ToolOutput::text("receipt")));
+        assert_eq!((tool.runs(), tool.effects(), tool.keys()), (2, 1, vec!["a".to_owned(), "a".to_owned()]));
+    }
+
+    #[tokio::test]
+    async fn a_gate_holds_runs_up_and_the_peak_is_seen() {
+        let gate = Gate::closed();
+        let tool = ScriptedTool::new().gated(&gate);
+        let (arguments, contexts) = (json!({}), [call_context("a"), call_context("b"), call_context("c")]);
+        let runs = join_all(contexts.iter().map(|context| tool.run(&arguments, context)));
+        let (results, ()) = tokio::join!(runs, async {
+            gate.arrived(3).await;
+            assert_eq!((tool.runs(), tool.finished(), tool.effects()), (3, 0, 0));
+            gate.let_through(1);
+            gate.open();
+        });
+        assert_eq!((results.len(), tool.finished(), tool.peak()), (3, 3, 3));
     }
 }

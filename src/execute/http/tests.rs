@@ -75,7 +75,7 @@ async fn arguments_go_into_path_query_and_body_each_in_its_own_form() {
     search.query = pairs(&[("q", "query"), ("tag", "tags"), ("range", "{from}..{to}"), ("absent", "absent")]);
     let arguments = json!({"kind": "a b/c", "query": "ü&x=1", "tags": ["p", "q"], "from": 1, "to": 2.50});
     let output = read(search, arguments).await.unwrap();
-    let expected = json!({"name": "a%20b%2Fc", "query": {"fixed": "1", "q": "ü&x=1", "tag": "q", "range": "1..2.5"}});
+    let expected = json!({"name": "a%20b%2Fc", "query": {"fixed": "1", "q": "ü&x=1", "range": "1..2.5", "tag": "q"}});
     assert_eq!(output, ToolOutput::json(&expected));
     let path = &provider.service_requests()[0].path;
     assert!(path.contains("tag=p&tag=q"), "{path}");
@@ -189,7 +189,7 @@ async fn every_status_becomes_its_error() {
 
 #[tokio::test]
 async fn answers_keep_their_kind_and_select_takes_a_part() {
-    let cases: [(&str, &str, Option<&str>, Result<Content, ErrorCode>); 7] = [
+    for (kind, body, select, expected) in [
         ("application/json", "{\"n\":1.50}", None, Ok(Content::Json("{\"n\":1.50}".into()))),
         ("application/json", "{\"n\":1.50}", Some("/n"), Ok(Content::Json("1.50".into()))),
         ("application/json", "{\"a\":[\"x\"]}", Some("/a/0"), Ok(Content::Text("x".into()))),
@@ -197,8 +197,7 @@ async fn answers_keep_their_kind_and_select_takes_a_part() {
         ("application/json", "{broken", None, Ok(Content::Text("{broken".into()))),
         ("text/plain; charset=utf-8", "{}", None, Ok(Content::Text("{}".into()))),
         ("application/pdf", "%PDF", None, Ok(Content::Media { mime: "application/pdf".into(), bytes: "%PDF".into() })),
-    ];
-    for (kind, body, select, expected) in cases {
+    ] {
         let (_provider, mut call) = answering(200, body, &[("content-type", kind)]).await;
         call.select = select.map(str::to_owned);
         let got = read(call, accepted()).await;
@@ -212,7 +211,8 @@ async fn answers_keep_their_kind_and_select_takes_a_part() {
 #[tokio::test]
 async fn a_write_that_happened_is_no_error_whatever_its_answer_looks_like() {
     let (_provider, mut call) =
-        answering(201, "{\"order\":\"o-7\"}", &[("location", "/orders/o-7"), ("content-type", "application/json")]).await;
+        answering(201, "{\"order\":\"o-7\"}", &[("location", "/orders/o-7"), ("content-type", "application/json")])
+            .await;
     call.select = Some("/missing".into());
     let output = run(call, SideEffect::NonIdempotentWrite, accepted()).await;
     let expected = ToolOutput {

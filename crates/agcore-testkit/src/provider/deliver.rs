@@ -41,6 +41,10 @@ struct Plan {
 
 impl Plan {
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
+        if self.sent > 0 {
+            // What was sent so far leaves the process before more comes or the connection breaks.
+            tokio::task::yield_now().await;
+        }
         if self.stall_at.is_some_and(|at| self.sent >= at) {
             self.stall_at = None;
             self.release.pass().await;
