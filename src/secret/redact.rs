@@ -100,6 +100,19 @@ impl Redactor {
         self.apply(text, fields, Form::of(text))
     }
 
+    /// Masks the part `range` of a text, with an eye on what stands around it: a secret that is cut by an end of the range
+    /// is masked all the same, so nobody reads one in halves.
+    pub fn window(&self, text: &str, range: Range<usize>) -> Redacted<String> {
+        let part = text.get(range.clone()).unwrap_or_default();
+        let spans: Vec<Range<usize>> = self
+            .spans(text, &[], Form::of(text))
+            .into_iter()
+            .filter(|span| span.start < range.end && span.end > range.start)
+            .map(|span| span.start.max(range.start) - range.start..span.end.min(range.end) - range.start)
+            .collect();
+        Redacted { masked: spans.len(), value: splice(part, spans, Form::Text) }
+    }
+
     fn apply<'a>(&self, text: &'a str, fields: &[&str], form: Form) -> Redacted<Cow<'a, str>> {
         let mut out = Redacted { value: Cow::Borrowed(text), masked: 0 };
         // A mask may lay bare what was glued to the secret before; with nothing masked there is one round.
