@@ -13,8 +13,8 @@ use crate::{
     route::{NoRoute, Route},
     types::{
         CallId, CapabilityId, Citation, DataClass, DurationMs, Entry, ErrorCode, Intent, MicroUsd, ModelName,
-        Projection, ProjectionKind, ProviderName, Region, Reply, SideEffect, Timestamp, Tokens, ToolError, ToolName,
-        TraceId, TurnId, UserPart,
+        Projection, ProjectionKind, ProviderName, Region, Reply, RiskClass, SideEffect, Timestamp, Tokens, ToolError,
+        ToolName, TraceId, TurnId, UserPart,
     },
 };
 
@@ -170,6 +170,10 @@ pub struct Prepared {
     pub exposed: Vec<Exposed>,
     /// Tools that were meant for the model and did not get there.
     pub withheld: Vec<Withheld>,
+    /// What the first model call may or must do.
+    pub tool_choice: ToolChoice,
+    /// The raw provider tools that passed the gate, in order.
+    pub builtin_tools: Vec<Value>,
 }
 
 /// A tool in front of the model.
@@ -242,6 +246,8 @@ pub struct CallDecided {
     pub repairs: Vec<String>,
     /// The digest of capability and canonical arguments.
     pub digest: String,
+    /// How it is governed.
+    pub risk_class: RiskClass,
     /// How it may be run and retried.
     pub side_effect: SideEffect,
     /// Whether a second run with the same key does nothing.

@@ -266,13 +266,17 @@ impl Turn {
         let choice = match (&self.model_call, last) {
             (Some(call), _) => call.choice.clone(),
             (None, Some(_)) => ToolChoice::None,
-            (None, None) if forced => self.started.tool_choice.clone(),
-            (None, None) if self.started.tool_choice == ToolChoice::None => ToolChoice::None,
+            (None, None) if forced => self.first_choice().clone(),
+            (None, None) if *self.first_choice() == ToolChoice::None => ToolChoice::None,
             (None, None) => ToolChoice::Auto,
         };
         let started = self.model_call.is_some();
         let number = if started { self.model_calls } else { self.model_calls + 1 };
         ModelStep { number, choice, last, started }
+    }
+
+    fn first_choice(&self) -> &ToolChoice {
+        self.prepared.as_ref().map_or(&self.started.tool_choice, |prepared| &prepared.tool_choice)
     }
 
     fn ids(&self, wanted: impl Fn(&Call) -> bool) -> Vec<CallId> {

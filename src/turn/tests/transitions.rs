@@ -133,11 +133,9 @@ fn a_broken_off_reply_ends_as_failed() {
 /// DEV-K04: a forced choice holds for the first call only, and the last permitted call may not call tools.
 #[test]
 fn a_forced_choice_is_for_the_first_call_and_the_last_one_answers() {
-    let mut start_with = super::world::started(Limits { max_tool_iterations: 2, ..Limits::default() });
-    start_with.tool_choice = ToolChoice::Required;
-    let first = Recorded { seq: 0, at: Timestamp::from_ms(0), event: Event::Started(Box::new(start_with)) };
-    let mut world = World::resume(1, &[first]);
-    world.record(Event::Prepared(Box::new(super::world::prepared())));
+    let mut world = World::new(1, Limits { max_tool_iterations: 2, ..Limits::default() });
+    let prepared = Prepared { tool_choice: ToolChoice::Required, ..super::world::prepared() };
+    world.record(Event::Prepared(Box::new(prepared)));
     let mut choices = Vec::new();
     for number in 1..=3 {
         let Step::CallModel(step) = world.turn.next() else { panic!("{:?}", world.turn.next()) };

@@ -60,6 +60,8 @@ pub(super) fn prepared() -> Prepared {
         unrouted: vec![],
         exposed: vec![],
         withheld: vec![],
+        tool_choice: ToolChoice::Auto,
+        builtin_tools: vec![],
     }
 }
 
@@ -108,6 +110,7 @@ pub(super) fn decided(call: &CallId, side_effect: SideEffect, keyed: bool, verdi
         arguments: None,
         repairs: vec![],
         digest: format!("digest of {call}"),
+        risk_class: RiskClass::ReadOnly,
         side_effect,
         keyed,
         polling: false,

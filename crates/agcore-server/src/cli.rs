@@ -1,0 +1,139 @@
+//! The command line: what can be typed, and which function answers it.
+
+mod ask;
+mod config;
+mod intent;
+mod policy;
+mod route;
+mod screen;
+mod setup;
+mod tools;
+mod traces;
+mod turns;
+mod worker;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand};
+
+/// Exit codes, as `--help` lists them.
+pub(crate) mod exit {
+    /// The command did what it was asked.
+    pub(crate) const OK: u8 = 0;
+    /// Something is wrong: configuration, a file, the database.
+    pub(crate) const FAILED: u8 = 1;
+    /// The turn ended without an answer: nothing was found, a limit, a failed model.
+    pub(crate) const NO_ANSWER: u8 = 3;
+    /// The turn waits for a person.
+    pub(crate) const WAITING: u8 = 4;
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done; for `ask`: answered
+  1  something is wrong (configuration, a file, the database); the message says what and where
+  2  the command line cannot be understood
+  3  the turn ended without an answer (nothing found, a limit, the model failed)
+  4  the turn waits for a person; see `agcore turns list`";
+
+/// agcore: the tool runtime for agents.
+#[derive(Debug, Parser)]
+#[command(name = "agcore", version, about = "The tool runtime for agents", after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command understands.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// The configuration file (default: ./agcore.toml, then ~/.config/agcore/config.toml)
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where journals, indexes and whole results are kept (default: ~/.local/state/agcore)
+    #[arg(long, global = true, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    /// A folder of capability catalogs in YAML; may override shipped capabilities
+    #[arg(long, global = true, value_name = "DIR")]
+    catalog: Vec<PathBuf>,
+    /// A file, or a folder of files, with policy rules in YAML
+    #[arg(long, global = true, value_name = "PATH")]
+    policy: Vec<PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long, global = true)]
+    json: bool,
+    /// Print no progress
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Ask a question, over a folder of files or with the tools of the catalog
+    Ask(Box<ask::Ask>),
+    /// List, show and check capabilities
+    #[command(subcommand)]
+    Tools(tools::Tools),
+    /// Show which intents a text has, and whether it must be looked up
+    Intent(intent::IntentArgs),
+    /// Test the policy rules, or explain one decision
+    #[command(subcommand)]
+    Policy(policy::Policy),
+    /// Explain which capability would serve an intent, and why
+    #[command(subcommand)]
+    Route(route::RouteCommand),
+    /// List, show, approve and resume turns
+    #[command(subcommand)]
+    Turns(turns::Turns),
+    /// List and show traces: what was decided, what ran, what it cost
+    #[command(subcommand)]
+    Traces(traces::Traces),
+    /// Show every setting with its value and where it came from
+    Config,
+    /// Run a parser of untrusted bytes, contained (used by agcore itself)
+    #[command(hide = true)]
+    Worker {
+        /// Which parser
+        kind: String,
+    },
+}
+
+/// Runs what was typed.
+pub(crate) fn run() -> ExitCode {
+    let Cli { global, command } = Cli::parse();
+    if let Command::Worker { kind } = &command {
+        return worker::run(kind);
+    }
+    let json = global.json;
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => finish(runtime.block_on(dispatch(&global, command)), json),
+        Err(error) => finish(Err(error.into()), json),
+    }
+}
+
+async fn dispatch(global: &Global, command: Command) -> anyhow::Result<u8> {
+    match command {
+        Command::Ask(ask) => ask::run(global, *ask).await,
+        Command::Tools(tools) => tools::run(global, tools),
+        Command::Intent(args) => intent::run(global, args),
+        Command::Policy(policy) => policy::run(global, policy),
+        Command::Route(route) => route::run(global, route),
+        Command::Turns(turns) => turns::run(global, turns).await,
+        Command::Traces(traces) => traces::run(global, traces).await,
+        Command::Config => config::run(global),
+        Command::Worker { kind } => anyhow::bail!("worker `{kind}` runs by itself"),
+    }
+}
+
+/// An error goes to standard error, as text or as the JSON that was asked for.
+fn finish(result: anyhow::Result<u8>, json: bool) -> ExitCode {
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            screen::error(&error, json);
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}

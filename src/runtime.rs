@@ -1,0 +1,131 @@
+//! The builder a Rust user meets first: it wires the parts, and knows them all.
+//!
+//! ```
+//! # use agcore::{runtime::Runtime, llm::Extractive, types::ToolError};
+//! # #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! # struct Place { city: String }
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let runtime = Runtime::builder()
+//!     .function("weather.get_now", "Tells the weather of a city", |place: Place, _| async move {
+//!         Ok::<_, ToolError>(format!("sunny in {}", place.city))
+//!     })
+//!     .build()?;
+//! let outcome = runtime.turn("How is the weather in Paris?").run().await?;
+//! # let _ = outcome; Ok(()) }
+//! ```
+
+mod builder;
+mod error;
+mod request;
+
+use std::sync::Arc;
+
+use crate::{
+    policy::Principal,
+    store::{StoreError, TurnHead},
+    trace::{self, Trace},
+    turn::{self, ApprovalAnswer, Company, Parts, Recorded, TurnError, TurnOutcome},
+    types::TurnId,
+};
+
+pub use builder::RuntimeBuilder;
+pub use error::RuntimeError;
+pub use request::TurnRequest;
+
+/// agcore, wired: opens turns, takes them up again, tells what they did. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Runtime {
+    parts: Arc<Parts>,
+    defaults: Arc<Defaults>,
+}
+
+/// What a turn gets when it does not say otherwise.
+#[derive(Debug)]
+struct Defaults {
+    principal: Arc<Principal>,
+    limits: crate::config::Limits,
+    instructions: String,
+    temperature: Option<f64>,
+    max_output_tokens: Option<u32>,
+    reasoning_effort: Option<String>,
+    stream: bool,
+}
+
+impl Runtime {
+    /// A builder with the shipped catalog, rules and detector, a journal in memory and the extractive model.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::new()
+    }
+
+    /// Begins a turn with what the user said.
+    pub fn turn(&self, input: impl Into<String>) -> TurnRequest<'_> {
+        TurnRequest::new(self, input.into())
+    }
+
+    /// Takes up a turn that waits, or whose process is gone, and runs it until it is over or waits again. A turn that
+    /// is over is returned as it is.
+    ///
+    /// # Errors
+    /// [`TurnError`] when there is no such turn, its journal is damaged, or another process has taken it up.
+    pub async fn resume(&self, id: &TurnId, company: Company) -> Result<TurnOutcome, TurnError> {
+        turn::resume(&self.parts, id, company).await
+    }
+
+    /// Records a person's decision on a call of a turn that waits. With `digest`, it has to be the digest that was
+    /// shown. The turn goes on with [`Runtime::resume`].
+    ///
+    /// # Errors
+    /// [`TurnError::NotWaiting`] when the turn does not wait for this call; [`TurnError::Illegal`] when the decision
+    /// was given for other arguments.
+    pub async fn approve(
+        &self,
+        id: &TurnId,
+        call: &str,
+        digest: Option<&str>,
+        answer: &ApprovalAnswer,
+    ) -> Result<(), TurnError> {
+        turn::decide_approval(&self.parts, id, call, digest, answer).await
+    }
+
+    /// Lists turns, the latest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database fails.
+    pub async fn turns(&self, limit: u32) -> Result<Vec<TurnHead>, StoreError> {
+        self.parts.journal.list(limit).await
+    }
+
+    /// Finds the turn that an id, a trace id or the beginning of either names.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] when none does.
+    pub async fn find(&self, name: &str) -> Result<TurnHead, StoreError> {
+        self.parts.journal.find(name).await
+    }
+
+    /// The journal of a turn, whole and private: it is not redacted.
+    ///
+    /// # Errors
+    /// [`TurnError`] when there is no such turn or its journal is damaged.
+    pub async fn journal(&self, id: &TurnId) -> Result<Vec<Recorded>, TurnError> {
+        turn::read_events(self.parts.journal.as_ref(), id).await
+    }
+
+    /// The record of a turn, redacted.
+    ///
+    /// # Errors
+    /// [`TurnError`] when there is no such turn or its journal is damaged.
+    pub async fn trace(&self, id: &TurnId) -> Result<Trace, TurnError> {
+        Ok(trace::fold(&self.journal(id).await?, &self.parts.redactor)?)
+    }
+
+    /// What a turn waits for.
+    pub fn waiting(&self, turn: &turn::Turn) -> Vec<turn::ApprovalRequest> {
+        turn::requests(turn)
+    }
+
+    /// The wired parts, for programs that show them (`agcore tools`, `agcore route`).
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+}

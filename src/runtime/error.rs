@@ -1,0 +1,21 @@
+//! What can be wrong with the parts a runtime is built from.
+
+use crate::{capability::CapabilityError, execute::DuplicateExecutor, policy::PolicyError, types::IdError};
+
+/// Why a runtime could not be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// A capability or a catalog is wrong.
+    #[error(transparent)]
+    Capability(#[from] CapabilityError),
+    /// A rule file is wrong.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// Two functions have one name.
+    #[error(transparent)]
+    Function(#[from] DuplicateExecutor),
+    /// A name is no valid id.
+    #[error(transparent)]
+    Id(#[from] IdError),
+}

@@ -1,0 +1,162 @@
+//! Asks the model: builds the request, sets the worst case aside, waits for the reply within the time that is left.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::{
+    llm::{Conversation, ModelError, ModelRequest, ToolDef},
+    types::{DurationMs, MicroUsd, Reply},
+};
+
+use super::{
+    Driver, Event, Exposed, LimitKind, ModelCallFailed, ModelCallStarted, ModelReplied, ModelStep, Parts, Prepared,
+    Started, TurnError, prompt, watch::Pieces,
+};
+
+/// The output budget of a model whose price is known and that was given none: without a bound there is no worst case.
+const OUTPUT_BUDGET: u32 = 16_384;
+
+/// What is asked, kept from call to call.
+#[derive(Debug)]
+pub(super) struct Asking {
+    request: ModelRequest,
+    conversation: Conversation,
+    /// How many of the exposed tools are in the request.
+    listed: usize,
+    /// The worst case of one last answer.
+    last_answer: MicroUsd,
+}
+
+impl Asking {
+    pub(super) fn new(parts: &Parts, started: &Started, prepared: &Prepared) -> Self {
+        let options = &started.model;
+        let mut extra = options.extra.clone();
+        extra.remove("builtin_tools");
+        if !prepared.builtin_tools.is_empty() {
+            extra.insert("builtin_tools".to_owned(), Value::Array(prepared.builtin_tools.clone()));
+        }
+        let mut request = ModelRequest {
+            model: Some(options.model.clone()),
+            instructions: prompt::instructions(started, prepared),
+            max_output_tokens: options.max_output_tokens,
+            temperature: options.temperature,
+            reasoning_effort: options.reasoning_effort.clone(),
+            stream: options.stream,
+            extra,
+            ..ModelRequest::default()
+        };
+        let conversation = Conversation::new();
+        let priced = parts.model.worst_case(&request, &conversation).is_some_and(|cost| cost > MicroUsd::ZERO);
+        if priced && request.max_output_tokens.is_none() {
+            request.max_output_tokens = Some(OUTPUT_BUDGET);
+        }
+        Self { request, conversation, listed: 0, last_answer: MicroUsd::ZERO }
+    }
+
+    /// Brings request and conversation up to date: both only grow.
+    fn sync(&mut self, parts: &Parts, turn: &super::Turn) {
+        for entry in turn.history().iter().skip(self.conversation.len()) {
+            self.conversation.push(entry.clone());
+        }
+        for exposed in turn.exposed().iter().skip(self.listed) {
+            self.request.tools_defs.extend(definition(parts, exposed));
+        }
+        self.listed = turn.exposed().len();
+    }
+}
+
+fn definition(parts: &Parts, exposed: &Exposed) -> Option<Arc<ToolDef>> {
+    let capability = parts.registry.get(&exposed.capability).filter(|_| !exposed.hosted)?;
+    parts.toolbox.get(capability).ok().map(|tool| tool.definition.clone())
+}
+
+impl Driver<'_> {
+    /// Makes one model call and records what came of it.
+    pub(super) async fn ask_model(&mut self, step: ModelStep) -> Result<(), TurnError> {
+        let Some(prepared) = self.log.turn().prepared().cloned() else { return Ok(()) };
+        let started = self.log.turn().started().clone();
+        let mut asking = match self.asking.take() {
+            Some(asking) => asking,
+            None => Asking::new(self.parts, &started, &prepared),
+        };
+        asking.sync(self.parts, self.log.turn());
+        asking.request.tool_choice = step.choice.clone();
+        let made = match self.reserve(&mut asking, &step)? {
+            true => self.call(&mut asking, step.number).await,
+            false => Ok(()),
+        };
+        self.asking = Some(asking);
+        made
+    }
+
+    /// Journals the call as started, with its worst case set aside. False when the money does not suffice.
+    fn reserve(&mut self, asking: &mut Asking, step: &ModelStep) -> Result<bool, TurnError> {
+        let worst = self.parts.model.worst_case(&asking.request, &asking.conversation).unwrap_or(MicroUsd::ZERO);
+        if asking.last_answer == MicroUsd::ZERO {
+            asking.last_answer = worst;
+            self.last_answer = worst;
+        }
+        if step.started {
+            return Ok(true);
+        }
+        let spare = if step.last.is_some() { MicroUsd::ZERO } else { asking.last_answer };
+        if self.would_overdraw(worst + spare) {
+            self.log.record(Event::LimitReached(LimitKind::Cost))?;
+            return Ok(false);
+        }
+        self.log.record(Event::ModelCallStarted(ModelCallStarted {
+            number: step.number,
+            choice: step.choice.clone(),
+            reserved: worst,
+            hosted_write: false,
+        }))?;
+        Ok(true)
+    }
+
+    async fn call(&mut self, asking: &mut Asking, number: u32) -> Result<(), TurnError> {
+        self.log.commit().await?;
+        let begun = self.log.now();
+        let watcher = self.watcher.clone();
+        let pieces = Pieces(watcher.as_ref());
+        let stop = self.cancel.child_token();
+        let model = self.parts.model.clone();
+        let work = model.call(&asking.request, &mut asking.conversation, &pieces, &stop);
+        let ended = tokio::select! {
+            biased;
+            ended = work => Some(ended),
+            () = self.cancel.cancelled() => None,
+            () = tokio::time::sleep(self.time_left()) => {
+                return self.log.record(Event::LimitReached(LimitKind::WallTime));
+            }
+        };
+        let latency = self.log.now().since(begun);
+        match ended {
+            Some(Ok(reply)) => self.replied(number, reply, latency),
+            Some(Err(error)) => self.failed(number, error, latency),
+            None => self.note_cancel(),
+        }
+    }
+
+    fn replied(&mut self, number: u32, reply: Reply, latency: DurationMs) -> Result<(), TurnError> {
+        let usage = reply.usage.unwrap_or_default();
+        let cost = self.parts.model.price(&usage);
+        self.reply_is_durable = false;
+        self.log.record(Event::ModelReplied(ModelReplied { number, reply: Arc::new(reply), cost, latency }))
+    }
+
+    fn failed(&mut self, number: u32, error: ModelError, latency: DurationMs) -> Result<(), TurnError> {
+        self.log.record(Event::ModelCallFailed(ModelCallFailed { number, error, latency }))
+    }
+
+    /// Whether a tool call of that price would eat into what the last answer needs.
+    pub(super) fn cannot_pay(&self, price: MicroUsd) -> bool {
+        price > MicroUsd::ZERO && self.would_overdraw(price + self.last_answer)
+    }
+
+    fn would_overdraw(&self, amount: MicroUsd) -> bool {
+        let ledger = self.log.turn().ledger();
+        let limit = self.log.turn().started().limits.max_tool_cost;
+        amount > MicroUsd::ZERO && ledger.spent() + ledger.reserved + amount > limit
+    }
+}

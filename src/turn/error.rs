@@ -1,0 +1,36 @@
+//! What can go wrong with a turn itself. Failed calls and failed models are not among it: they are part of a turn.
+
+use crate::{store::StoreError, types::TurnId};
+
+use super::IllegalEvent;
+
+/// Why a turn could not go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TurnError {
+    /// The journal could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An event does not fit the state: the journal was changed by hand, or this is a bug.
+    #[error(transparent)]
+    Illegal(#[from] IllegalEvent),
+    /// An event in the journal cannot be read.
+    #[error("the journal of turn `{turn}` cannot be read: {why}")]
+    Damaged {
+        /// The turn.
+        turn: TurnId,
+        /// Why.
+        why: String,
+    },
+    /// An event cannot be written as JSON.
+    #[error("an event cannot be written: {0}")]
+    Write(String),
+    /// An approval was given for a turn that does not wait for it.
+    #[error("turn `{turn}` does not wait for a decision on `{call}`")]
+    NotWaiting {
+        /// The turn.
+        turn: TurnId,
+        /// The call, or its beginning.
+        call: String,
+    },
+}

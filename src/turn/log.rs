@@ -1,0 +1,160 @@
+//! The pen that writes a turn's journal: each event is folded, queued, and committed before anybody acts on it.
+
+use std::sync::Arc;
+
+use crate::{
+    clock::Clock,
+    store::{Commit, Journal, TurnHead, TurnState},
+    text::cut,
+    types::{Timestamp, TurnId, UserPart},
+};
+
+use super::{Event, Recorded, Started, Step, Turn, TurnError, Watcher};
+
+/// How many bytes of the input lists show.
+const TITLE_BYTES: usize = 120;
+
+/// A turn with the events that are not committed yet.
+pub(super) struct Log {
+    turn: Turn,
+    clock: Arc<dyn Clock>,
+    journal: Arc<dyn Journal>,
+    watcher: Arc<dyn Watcher>,
+    /// The place of the first event that is not committed.
+    first: u64,
+    pending: String,
+    started_at: Timestamp,
+    /// What lists show by now.
+    shown: Option<TurnState>,
+}
+
+impl Log {
+    /// Opens a new turn. Nothing is committed yet.
+    pub(super) fn open(
+        started: Started,
+        clock: Arc<dyn Clock>,
+        journal: Arc<dyn Journal>,
+        watcher: Arc<dyn Watcher>,
+    ) -> Result<Self, TurnError> {
+        let at = clock.now();
+        let first = Recorded { seq: 0, at, event: Event::Started(Box::new(started)) };
+        let turn = Turn::open(&first)?;
+        let mut log =
+            Self { turn, clock, journal, watcher, first: 0, pending: String::new(), started_at: at, shown: None };
+        log.queue(&first)?;
+        Ok(log)
+    }
+
+    /// Takes up the journal of a turn.
+    pub(super) async fn read(
+        id: &TurnId,
+        clock: Arc<dyn Clock>,
+        journal: Arc<dyn Journal>,
+        watcher: Arc<dyn Watcher>,
+    ) -> Result<Self, TurnError> {
+        let events = read_events(journal.as_ref(), id).await?;
+        let turn = Turn::fold(&events)?;
+        let started_at = events.first().map_or_else(|| clock.now(), |first| first.at);
+        let first = turn.next_seq();
+        Ok(Self { turn, clock, journal, watcher, first, pending: String::new(), started_at, shown: None })
+    }
+
+    /// The state.
+    pub(super) fn turn(&self) -> &Turn {
+        &self.turn
+    }
+
+    /// The time now.
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Folds an event and queues it for the next commit.
+    pub(super) fn record(&mut self, event: Event) -> Result<(), TurnError> {
+        let recorded = Recorded { seq: self.turn.next_seq(), at: self.clock.now(), event };
+        self.turn.apply(&recorded)?;
+        self.queue(&recorded)
+    }
+
+    fn queue(&mut self, recorded: &Recorded) -> Result<(), TurnError> {
+        if !self.pending.is_empty() {
+            self.pending.push('\n');
+        }
+        let line = serde_json::to_string(recorded).map_err(|error| TurnError::Write(error.to_string()))?;
+        self.pending.push_str(&line);
+        self.watcher.recorded(recorded, &self.turn);
+        Ok(())
+    }
+
+    /// Makes all that was recorded durable.
+    pub(super) async fn commit(&mut self) -> Result<(), TurnError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let next = self.turn.next_seq();
+        let commit = Commit {
+            turn: self.turn.started().turn.clone(),
+            seq: self.first,
+            last_seq: next - 1,
+            at: self.turn.last_at(),
+            body: std::mem::take(&mut self.pending),
+            head: self.head(),
+        };
+        self.first = next;
+        Ok(self.journal.append(commit).await?)
+    }
+
+    /// What lists show, where that changed.
+    fn head(&mut self) -> Option<TurnHead> {
+        let state = match self.turn.next() {
+            Step::Done => TurnState::Ended,
+            Step::AwaitApproval(_) => TurnState::Waiting,
+            Step::Prepare | Step::CallModel(_) | Step::Decide(_) | Step::Execute(_) | Step::Finish(_) => {
+                TurnState::Running
+            }
+        };
+        if self.shown == Some(state) {
+            return None;
+        }
+        self.shown = Some(state);
+        let started = self.turn.started();
+        Some(TurnHead {
+            turn: started.turn.clone(),
+            trace: started.trace.clone(),
+            tenant: started.principal.tenant.clone(),
+            title: title(&started.input),
+            state,
+            reason: self.turn.ended().map(|ended| ended.reason.as_str().to_owned()),
+            started_at: self.started_at,
+            updated_at: self.turn.last_at(),
+            spent: self.turn.ledger().spent(),
+        })
+    }
+}
+
+/// Reads the events of a turn.
+///
+/// # Errors
+/// [`TurnError::Store`] when there is no such turn or the database fails; [`TurnError::Damaged`] when an event cannot
+/// be read.
+pub async fn read_events(journal: &dyn Journal, id: &TurnId) -> Result<Vec<Recorded>, TurnError> {
+    let bodies = journal.read(id).await?;
+    let damaged = |error: serde_json::Error| TurnError::Damaged { turn: id.clone(), why: error.to_string() };
+    let lines = bodies.iter().flat_map(|body| body.lines());
+    lines.map(|line| serde_json::from_str(line).map_err(damaged)).collect()
+}
+
+/// The text of a user's input.
+pub fn input_text(input: &[UserPart]) -> String {
+    let texts = input.iter().filter_map(|part| match part {
+        UserPart::Text(text) => Some(text.as_str()),
+        UserPart::Image { .. } => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn title(input: &[UserPart]) -> String {
+    let text = input_text(input);
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("");
+    cut::to_bytes(line.trim(), TITLE_BYTES).to_owned()
+}

@@ -1,0 +1,259 @@
+//! The first step: from the input to intents, routes and the tools in front of the model. Pure but for reading
+//! what was observed of capabilities.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::{
+    capability::{Capability, Registry},
+    intent::{DetectedIntent, Input, IntentReport, IntentSource},
+    llm::ToolChoice,
+    policy::{GateRequest, Outcome, Stage, TurnFacts, raw_capability},
+    route::{Reliability, Route, RouteContext, RouteFacts},
+    types::{Api, CapabilityId, CostClass, DurationMs, ExecutionMode, Intent, ToolName, Trigger},
+};
+
+use super::{Exposed, Parts, Prepared, Shown, Started, Withheld, internal, log::input_text};
+
+/// How many capabilities tool search adds to a turn when there are too many to show.
+const FOUND: usize = 8;
+
+/// Chooses intents, routes and tools.
+pub(super) fn prepare(parts: &Parts, started: &Started) -> Prepared {
+    let text = input_text(&started.input);
+    let input = Input { text: &text, declared: &started.declared, history: &started.past_intents };
+    let mut report = parts.detector.detect(&input);
+    add_found(parts, &text, &mut report);
+    let facts = turn_facts(started, report.trigger);
+    let mut plan =
+        Plan { parts, started, facts, context: route_context(parts, started, &report), prepared: empty(report) };
+    plan.route_wanted();
+    plan.route_shown();
+    plan.check_raw_tools();
+    plan.finish()
+}
+
+fn empty(report: IntentReport) -> Prepared {
+    Prepared {
+        report,
+        routes: Vec::new(),
+        unrouted: Vec::new(),
+        exposed: Vec::new(),
+        withheld: Vec::new(),
+        tool_choice: ToolChoice::Auto,
+        builtin_tools: Vec::new(),
+    }
+}
+
+/// With too many functions to show, those that fit the input join the intents.
+fn add_found(parts: &Parts, text: &str, report: &mut IntentReport) {
+    let declared = report.intents.iter().any(|found| found.source == IntentSource::Declared);
+    if parts.shown != Shown::Found || report.trigger == Trigger::Forbidden || declared {
+        return;
+    }
+    for hit in parts.index().search(text, FOUND) {
+        let Some(capability) = CapabilityId::new(hit.key).ok().and_then(|id| parts.registry.get(&id)) else { continue };
+        if report.intents.iter().any(|found| found.intent == capability.intent) {
+            continue;
+        }
+        report.intents.push(DetectedIntent {
+            intent: capability.intent.clone(),
+            confidence: 0.3,
+            source: IntentSource::Discovery,
+            because: format!("tool search found `{}`", capability.id),
+        });
+    }
+}
+
+fn route_context(parts: &Parts, started: &Started, report: &IntentReport) -> RouteContext {
+    let origin = parts.model.origin();
+    RouteContext {
+        model: origin.model,
+        provider: origin.provider,
+        tenant_id: started.principal.tenant.clone(),
+        user_role: started.principal.roles.first().cloned(),
+        data_class: started.data_class,
+        region: started.region,
+        require_citations: report.require_citations,
+        max_cost_class: CostClass::High,
+    }
+}
+
+/// What the rules may know before anything has happened.
+fn turn_facts(started: &Started, trigger: Trigger) -> TurnFacts {
+    TurnFacts {
+        tainted: started.tainted,
+        data_classes: started.data_classes.iter().copied().collect(),
+        tool_calls: 0,
+        data_class: started.data_class,
+        region: started.region,
+        provider: started.model.provider.to_string(),
+        model: started.model.model.to_string(),
+        trigger,
+        requires_approval_for_write: started.limits.requires_approval_for_write,
+    }
+}
+
+struct Plan<'a> {
+    parts: &'a Parts,
+    started: &'a Started,
+    facts: TurnFacts,
+    context: RouteContext,
+    prepared: Prepared,
+}
+
+impl Plan<'_> {
+    /// The intents of the input, surest first. With the trigger `forbidden` only declared ones count.
+    fn route_wanted(&mut self) {
+        let forbidden = self.prepared.report.trigger == Trigger::Forbidden;
+        let wanted = self.prepared.report.intents.iter();
+        let wanted = wanted.filter(|found| !forbidden || found.source == IntentSource::Declared);
+        for intent in wanted.map(|found| found.intent.clone()).collect::<Vec<_>>() {
+            self.route(&intent, true);
+        }
+    }
+
+    /// The functions that are shown unasked, and tool search where there is more to find.
+    fn route_shown(&mut self) {
+        if self.prepared.report.trigger == Trigger::Forbidden {
+            return;
+        }
+        match &self.parts.shown {
+            Shown::All(intents) => {
+                for intent in intents {
+                    self.route(intent, false);
+                }
+            }
+            Shown::Found => self.route(&internal::tool_search_intent(), false),
+        }
+    }
+
+    fn route(&mut self, intent: &Intent, wanted: bool) {
+        if self.prepared.routes.iter().any(|route| route.intent == *intent) {
+            return;
+        }
+        let candidates = self.parts.registry.candidates(intent);
+        if candidates.is_empty() && !wanted {
+            return;
+        }
+        match self.parts.router.route(intent, candidates, &self.context, &Facts { plan: self }) {
+            Ok(route) => self.expose(route),
+            Err(none) if wanted => self.prepared.unrouted.push(none),
+            Err(none) => {
+                let reason = none.to_string();
+                let withheld = candidates.iter().map(|c| Withheld { capability: c.id.clone(), reason: reason.clone() });
+                self.prepared.withheld.extend(withheld);
+            }
+        }
+    }
+
+    fn expose(&mut self, route: Route) {
+        let Some(capability) = self.parts.registry.get(&route.capability) else { return };
+        if let Ok(name) = ToolName::new(capability.intent.as_str()) {
+            let hosted = capability.execution.mode == ExecutionMode::ProviderHosted;
+            if let Some(tool) = capability.execution.hosted.as_ref().filter(|_| hosted) {
+                self.prepared.builtin_tools.push(tool.payload.clone());
+            }
+            self.prepared.exposed.push(Exposed { name, capability: capability.id.clone(), hosted });
+        }
+        self.prepared.routes.push(route);
+    }
+
+    /// Raw provider tools pass the gate too: what is denied never reaches the wire.
+    fn check_raw_tools(&mut self) {
+        let Some(Value::Array(raw)) = self.started.model.extra.get("builtin_tools") else { return };
+        for tool in raw {
+            let kind = tool.get("type").and_then(Value::as_str).unwrap_or("unknown");
+            let Ok(capability) = raw_capability(&self.started.model.provider, kind) else { continue };
+            match self.denied(&capability) {
+                None => self.prepared.builtin_tools.push(tool.clone()),
+                Some(reason) => self.prepared.withheld.push(Withheld { capability: capability.id, reason }),
+            }
+        }
+    }
+
+    fn denied(&self, capability: &Capability) -> Option<String> {
+        let decision = self.parts.gate.decide(&GateRequest {
+            stage: Stage::Expose,
+            principal: &self.started.principal,
+            capability,
+            tool_name: None,
+            arguments: None,
+            turn: &self.facts,
+            resource: None,
+        });
+        (decision.outcome == Outcome::Deny).then_some(decision.because)
+    }
+
+    fn finish(mut self) -> Prepared {
+        // The order of tools is defined, whatever order they were found in: equal sets give equal bytes.
+        self.prepared.exposed.sort_by(|a, b| a.capability.cmp(&b.capability));
+        self.prepared.tool_choice = self.first_choice();
+        self.prepared
+    }
+
+    /// What must be looked up is looked up: the first call has to use a tool, where there is one for it.
+    fn first_choice(&self) -> ToolChoice {
+        let report = &self.prepared.report;
+        let asked: BTreeSet<&Intent> = report.intents.iter().map(|found| &found.intent).collect();
+        let can = self
+            .prepared
+            .exposed
+            .iter()
+            .any(|tool| !tool.hosted && asked.contains(&intent_of(tool, &self.parts.registry)));
+        match &self.started.tool_choice {
+            ToolChoice::Auto if report.trigger == Trigger::Required && can => ToolChoice::Required,
+            choice => choice.clone(),
+        }
+    }
+}
+
+fn intent_of(tool: &Exposed, registry: &Registry) -> Intent {
+    match registry.get(&tool.capability) {
+        Some(capability) => capability.intent.clone(),
+        None => internal::tool_search_intent(),
+    }
+}
+
+struct Facts<'a, 'b> {
+    plan: &'a Plan<'b>,
+}
+
+impl RouteFacts for Facts<'_, '_> {
+    fn denied(&self, capability: &Capability) -> Option<String> {
+        self.plan.denied(capability)
+    }
+
+    fn unavailable(&self, capability: &Capability) -> Option<String> {
+        let parts = self.plan.parts;
+        match capability.execution.mode {
+            ExecutionMode::ProviderHosted => hosted_unavailable(parts.model.origin().api),
+            ExecutionMode::RuntimeFunction if internal::is_internal(capability) => None,
+            ExecutionMode::RuntimeFunction => {
+                let missing = parts.executors.executor_for(capability).err().map(|error| error.safe_message);
+                missing.or_else(|| parts.toolbox.get(capability).err())
+            }
+            ExecutionMode::McpRemote => Some("no MCP server is connected".to_owned()),
+            ExecutionMode::Sandboxed => Some("no sandbox is configured".to_owned()),
+            ExecutionMode::HumanApproval => Some("nobody is there to do it".to_owned()),
+        }
+    }
+
+    fn reliability(&self, id: &CapabilityId) -> Option<Reliability> {
+        self.plan.parts.observed.reliability(id)
+    }
+}
+
+fn hosted_unavailable(api: Api) -> Option<String> {
+    match api {
+        Api::Chat => Some("the Chat Completions surface has no hosted tools".to_owned()),
+        Api::Local => Some("a local model has no hosted tools".to_owned()),
+        Api::Responses | Api::Messages | Api::GenerateContent | Api::Interactions | Api::Conversations => None,
+    }
+}
+
+/// How long a call may take: what the contract says, within what the turn has left.
+pub(super) fn within(timeout: DurationMs, left: DurationMs) -> DurationMs {
+    DurationMs(timeout.0.min(left.0.max(1)))
+}

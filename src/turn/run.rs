@@ -1,0 +1,242 @@
+//! Runs the calls that may run: in parallel where they only read, one by one in call order where they write.
+
+use std::sync::Arc;
+
+use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    capability::Capability,
+    execute::{Attempted, BATCH_CAP, CallContext, Planned, RunPolicy, Schedule, Slots, errors, run_one},
+    policy::Outcome,
+    projection,
+    types::{CallId, DurationMs, ToolError},
+};
+
+use super::{
+    CallFinished, CallStage, CallStarted, CallStatus, Driver, Event, Exposed, LimitKind, Parts, Phase, TurnError,
+    decide, internal, outcome, prepare,
+};
+
+/// What came back from running one call.
+struct Ran {
+    id: CallId,
+    attempted: Attempted,
+    /// Tools that tool search found.
+    found: Vec<Exposed>,
+}
+
+impl Driver<'_> {
+    /// Runs `calls` to their outcomes, or until time is up or somebody cancels.
+    pub(super) async fn execute(&mut self, calls: &[CallId]) -> Result<(), TurnError> {
+        let parts = self.parts;
+        let mut batch: Vec<(CallId, Arc<Capability>)> = Vec::with_capacity(calls.len());
+        for id in calls {
+            match self.admit(id)? {
+                Some(capability) => batch.push((id.clone(), capability)),
+                None => continue,
+            }
+        }
+        let plans: Vec<Planned<'_>> = batch.iter().map(|(_, capability)| Planned::of(capability)).collect();
+        let mut schedule = Schedule::new(&plans, BATCH_CAP);
+        let stop = self.cancel.child_token();
+        let mut deadline = std::pin::pin!(tokio::time::sleep(self.time_left()));
+        let mut running = FuturesUnordered::new();
+        loop {
+            for index in schedule.ready() {
+                let Some((id, capability)) = batch.get(index) else { continue };
+                let Some(call) = self.start(id, capability).await? else {
+                    schedule.finished(index);
+                    continue;
+                };
+                let work = run_call(parts, capability, call, stop.clone());
+                running.push(work.map(move |ran| (index, ran)));
+            }
+            if running.is_empty() {
+                if schedule.is_done() { break } else { continue }
+            }
+            let ended = tokio::select! {
+                biased;
+                Some(ended) = running.next() => ended,
+                () = &mut deadline, if !stop.is_cancelled() => {
+                    stop.cancel();
+                    self.log.record(Event::LimitReached(LimitKind::WallTime))?;
+                    schedule.drain();
+                    continue;
+                }
+                () = self.cancel.cancelled(), if !stop.is_cancelled() => {
+                    stop.cancel();
+                    self.note_cancel()?;
+                    schedule.drain();
+                    continue;
+                }
+            };
+            self.finish_call(&mut schedule, ended)?;
+            // What is ready at the same moment goes into the same commit.
+            while let Some(Some(ended)) = running.next().now_or_never() {
+                self.finish_call(&mut schedule, ended)?;
+            }
+            if !running.is_empty() {
+                self.log.commit().await?;
+            }
+        }
+        self.show_added()
+    }
+
+    /// Puts the tools that were found, or became useful, in front of the model.
+    fn show_added(&mut self) -> Result<(), TurnError> {
+        let added = std::mem::take(&mut self.added);
+        let over = self.log.turn().phase() == Phase::FinalReady;
+        if added.is_empty() || over { Ok(()) } else { self.log.record(Event::ToolsAdded(added)) }
+    }
+
+    /// Asks the gate again, now that the call is about to run: a new `deny` overrides an approval.
+    fn admit(&mut self, id: &CallId) -> Result<Option<Arc<Capability>>, TurnError> {
+        let turn = self.log.turn();
+        let Some(call) = turn.call(id) else { return Ok(None) };
+        let capability = call.capability().and_then(|capability| self.parts.registry.get(capability)).cloned();
+        let refused = match &capability {
+            None => Some((CallStatus::Refused, errors::unavailable(&call.name, "it is not registered any more"))),
+            Some(capability) if call.approved || self.resumed => {
+                let arguments = serde_json::from_str(call.effective_arguments()).unwrap_or(Value::Null);
+                let decision = decide::ask_gate(self.parts, turn, &decide::facts(turn), capability, Some(&arguments));
+                let allowed = match decision.outcome {
+                    Outcome::Allow => true,
+                    Outcome::Ask => call.approved,
+                    Outcome::Deny => false,
+                };
+                (!allowed).then(|| (CallStatus::Denied, errors::denied(&decision)))
+            }
+            Some(_) => None,
+        };
+        let Some((status, error)) = refused else { return Ok(capability) };
+        let outcome = outcome::refused(self.parts, call, status, error);
+        self.log.record(Event::CallFinished(Box::new(CallFinished { call: id.clone(), outcome })))?;
+        Ok(None)
+    }
+
+    /// Journals a call as started. Writes, and the reply that asked for them, are durable before they run.
+    async fn start(&mut self, id: &CallId, capability: &Capability) -> Result<Option<Call>, TurnError> {
+        let turn = self.log.turn();
+        let Some(call) = turn.call(id).filter(|call| matches!(call.stage, CallStage::Ready)) else { return Ok(None) };
+        let reserved = capability.governance.cost;
+        let error = self.cannot_pay(reserved).then(|| errors::limit_reached(LimitKind::Cost.as_str()));
+        if let Some(error) = error {
+            let outcome = outcome::refused(self.parts, call, CallStatus::Refused, error);
+            self.log.record(Event::CallFinished(Box::new(CallFinished { call: id.clone(), outcome })))?;
+            return Ok(None);
+        }
+        let started = turn.started();
+        let key = format!("{}/{}", started.turn, id);
+        let job = Call {
+            id: id.clone(),
+            arguments: serde_json::from_str(call.effective_arguments()).unwrap_or(Value::Null),
+            context: CallContext {
+                turn: started.turn.clone(),
+                call: id.clone(),
+                principal: started.principal.clone(),
+                idempotency_key: key.clone(),
+                cancel: self.cancel.clone(),
+                attempt: 1,
+            },
+            timeout: prepare::within(capability.execution.timeout, DurationMs::from(self.time_left())),
+            found: self.find_tools(capability, call.effective_arguments()),
+        };
+        self.log.record(Event::CallStarted(CallStarted { call: id.clone(), key, reserved }))?;
+        if capability.execution.side_effect.writes() || !self.reply_is_durable {
+            self.log.commit().await?;
+            self.reply_is_durable = true;
+        }
+        Ok(Some(job))
+    }
+
+    /// Tool search looks at the turn, so it is answered here and not by a function.
+    fn find_tools(&self, capability: &Capability, arguments: &str) -> Option<internal::Found> {
+        if internal::which(capability) != Some(internal::Internal::ToolSearch) {
+            return None;
+        }
+        let turn = self.log.turn();
+        let facts = decide::facts(turn);
+        let allowed = |capability: &Capability| {
+            decide::ask_gate(self.parts, turn, &facts, capability, None).outcome != Outcome::Deny
+        };
+        let arguments = serde_json::from_str(arguments).unwrap_or(Value::Null);
+        Some(internal::search_tools(self.parts, turn, &arguments, allowed))
+    }
+
+    fn finish_call(&mut self, schedule: &mut Schedule, (index, ran): (usize, Ran)) -> Result<(), TurnError> {
+        schedule.finished(index);
+        let turn = self.log.turn();
+        let Some(call) = turn.call(&ran.id) else { return Ok(()) };
+        let Some(capability) = call.capability().and_then(|id| self.parts.registry.get(id)) else { return Ok(()) };
+        match &ran.attempted.result {
+            Ok(_) => self.parts.observed.succeeded(&capability.id, ran.attempted.latency),
+            Err(_) => self.parts.observed.failed(&capability.id),
+        }
+        let outcome = outcome::of(self.parts, turn, call, capability, &ran.attempted);
+        let stored = !outcome.projection.artifact_refs.is_empty();
+        self.log.record(Event::CallFinished(Box::new(CallFinished { call: ran.id, outcome })))?;
+        let mut added = ran.found;
+        if stored {
+            added.extend(self.artifact_reader());
+        }
+        if !added.is_empty() {
+            self.added.append(&mut added);
+        }
+        Ok(())
+    }
+
+    /// The tool that reads artifacts, once there is one to read.
+    fn artifact_reader(&self) -> Option<Exposed> {
+        let intent = internal::artifact_read_intent();
+        let known =
+            self.log.turn().exposed().iter().chain(&self.added).any(|tool| tool.name.as_str() == intent.as_str());
+        let capability = self.parts.registry.candidates(&intent).first().filter(|_| !known)?;
+        let turn = self.log.turn();
+        let decision = decide::ask_gate(self.parts, turn, &decide::facts(turn), capability, None);
+        let name = self.parts.toolbox.get(capability).ok()?.definition.name.clone();
+        (decision.outcome != Outcome::Deny).then(|| Exposed { name, capability: capability.id.clone(), hosted: false })
+    }
+}
+
+/// One call, ready to run.
+struct Call {
+    id: CallId,
+    arguments: Value,
+    context: CallContext,
+    timeout: DurationMs,
+    found: Option<internal::Found>,
+}
+
+async fn run_call(parts: &Parts, capability: &Capability, call: Call, stop: CancellationToken) -> Ran {
+    let Call { id, arguments, mut context, timeout, found } = call;
+    if let Some((output, found)) = found {
+        let attempted = Attempted { result: Ok(output), attempts: 1, latency: DurationMs(0), started: true };
+        return Ran { id, attempted, found };
+    }
+    context.cancel = stop;
+    let policy = RunPolicy { timeout, ..RunPolicy::of(&capability.execution) };
+    let attempted = match slot_and_executor(parts, capability, &context).await {
+        Ok((_slot, executor)) => run_one(executor.as_ref(), &arguments, context, policy).await,
+        Err(error) => Attempted { result: Err(error), attempts: 0, latency: DurationMs(0), started: false },
+    };
+    Ran { id, attempted, found: Vec::new() }
+}
+
+type Executor = Arc<dyn crate::execute::Executor>;
+
+async fn slot_and_executor(
+    parts: &Parts,
+    capability: &Capability,
+    context: &CallContext,
+) -> Result<(crate::execute::Slot, Executor), ToolError> {
+    let slots: &Slots = &parts.slots;
+    let slot = slots.acquire(capability, &context.cancel).await?;
+    let executor: Executor = match internal::which(capability) {
+        Some(internal::Internal::ArtifactRead) => Arc::new(projection::ArtifactReader::new(parts.artifacts.clone())),
+        Some(internal::Internal::ToolSearch) => return Err(internal::not_served(capability.intent.as_str())),
+        None => parts.executors.executor_for(capability)?.clone(),
+    };
+    Ok((slot, executor))
+}
