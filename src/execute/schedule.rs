@@ -11,9 +11,9 @@ use crate::{
 pub const BATCH_CAP: usize = 16;
 
 /// What the schedule must know of one call. Calls of one capability have equal plans.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned<'a> {
-    /// Which capability it calls.
+    /// Which capability it calls; only told apart where there is a `concurrency`.
     pub capability: &'a CapabilityId,
     /// What it serves.
     pub intent: &'a Intent,
@@ -59,7 +59,7 @@ pub struct Schedule {
     calls: Vec<Call>,
     /// The writes that have not finished, in call order.
     writes: VecDeque<usize>,
-    /// Unfinished calls, per intent.
+    /// Unfinished calls, per intent that others wait for.
     open: Vec<usize>,
     /// Whether a call of the group runs, per group.
     busy: Vec<bool>,
@@ -69,16 +69,27 @@ pub struct Schedule {
     at_once: usize,
 }
 
-/// The calls of one capability: they differ in nothing but their place, so only the first can be next.
+/// Calls under the same constraints: they differ in nothing but their place, so only the first can be next.
 #[derive(Debug)]
 struct Lane {
     waiting: VecDeque<usize>,
     running: usize,
     writes: bool,
-    intent: usize,
+    /// The intent they serve, if calls of the batch wait for it.
+    intent: Option<usize>,
     group: Option<usize>,
     needs: Vec<usize>,
     cap: usize,
+}
+
+/// What tells lanes apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+struct Constraints<'a> {
+    bounded: Option<&'a CapabilityId>,
+    writes: bool,
+    group: Option<&'a str>,
+    depends_on: &'a [Intent],
+    awaited: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -98,7 +109,7 @@ impl Schedule {
     /// A schedule of `calls` (in call order; a call is named by its index from now on), of which at most `at_once`
     /// (at least one) run at the same time.
     pub fn new(calls: &[Planned<'_>], at_once: usize) -> Self {
-        let intents = number(calls.iter().map(|call| call.intent));
+        let intents = number(calls.iter().flat_map(|call| call.depends_on));
         let groups = number(calls.iter().filter_map(|call| call.group));
         let mut schedule = Self {
             lanes: Vec::new(),
@@ -110,20 +121,34 @@ impl Schedule {
             left: calls.len(),
             at_once: at_once.max(1),
         };
-        let mut known: HashMap<&Planned<'_>, usize> = HashMap::new();
+        let mut lanes: HashMap<Constraints<'_>, usize> = HashMap::new();
+        let mut free = None;
         for (index, call) in calls.iter().enumerate() {
-            let lane = *known.entry(call).or_insert_with(|| {
+            let constraints = Constraints {
+                bounded: call.concurrency.map(|_| call.capability),
+                writes: call.side_effect.writes(),
+                group: call.group,
+                depends_on: call.depends_on,
+                awaited: intents.get(call.intent).copied(),
+            };
+            let mut open_lane = || {
                 schedule.lanes.push(Lane {
                     waiting: VecDeque::new(),
                     running: 0,
-                    writes: call.side_effect.writes(),
-                    intent: intents.get(call.intent).copied().unwrap_or_default(),
+                    writes: constraints.writes,
+                    intent: constraints.awaited,
                     group: call.group.and_then(|group| groups.get(group).copied()),
                     needs: call.depends_on.iter().filter_map(|intent| intents.get(intent).copied()).collect(),
                     cap: call.concurrency.map_or(usize::MAX, |cap| usize::try_from(cap).unwrap_or(usize::MAX).max(1)),
                 });
                 schedule.lanes.len() - 1
-            });
+            };
+            // Most calls are reads without any constraint: they need no look-up.
+            let lane = if constraints == Constraints::default() {
+                *free.get_or_insert_with(open_lane)
+            } else {
+                *lanes.entry(constraints).or_insert_with(&mut open_lane)
+            };
             schedule.admit(index, lane);
         }
         schedule
@@ -136,7 +161,7 @@ impl Schedule {
         if lane.writes {
             self.writes.push_back(index);
         }
-        if let Some(open) = self.open.get_mut(lane.intent) {
+        if let Some(open) = lane.intent.and_then(|intent| self.open.get_mut(intent)) {
             *open += 1;
         }
     }
@@ -229,7 +254,7 @@ impl Schedule {
         if lane.writes && self.writes.front() == Some(&index) {
             self.writes.pop_front();
         }
-        if let Some(open) = self.open.get_mut(lane.intent) {
+        if let Some(open) = lane.intent.and_then(|intent| self.open.get_mut(intent)) {
             *open -= 1;
         }
     }

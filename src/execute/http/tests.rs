@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use agcore_testkit::{FakeProvider, Script, answer as reply};
 use pretty_assertions::assert_eq;
+use proptest::prelude::*;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -101,6 +102,26 @@ async fn arguments_cannot_change_where_the_address_leads() {
     }
     let missing = read(call(), json!({"a": "x"})).await.unwrap_err();
     assert_eq!(missing, errors::schema_validation("`b` has to be a text or a number"));
+}
+
+#[test]
+fn whatever_the_arguments_host_and_path_keep_their_shape() {
+    let tool = tool(get("http://127.0.0.1:9/orders/{a}/items-{b}?q={c}"), SideEffect::ReadOnly).unwrap();
+    proptest!(|(a in any::<String>(), b in "[./\\\\%2eE?#@:]{0,6}", c in any::<String>())| {
+        let arguments = json!({"a": a, "b": b, "c": c});
+        match tool.target(arguments.as_object().unwrap()) {
+            Err(error) => prop_assert_eq!(error.code, ErrorCode::SchemaValidation),
+            Ok(url) => {
+                prop_assert_eq!((url.scheme(), url.host_str(), url.port()), ("http", Some("127.0.0.1"), Some(9)));
+                let segments: Vec<&str> = url.path_segments().unwrap().collect();
+                prop_assert_eq!(segments.len(), 3, "{}", url);
+                prop_assert_eq!(segments[0], "orders");
+                prop_assert!(segments[2].starts_with("items-"), "{}", url);
+                prop_assert_eq!(url.query_pairs().collect::<Vec<_>>(), [("q".into(), c.into())]);
+                prop_assert_eq!(url.fragment(), None);
+            }
+        }
+    });
 }
 
 #[test]
