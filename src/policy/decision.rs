@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     capability::Capability,
-    types::{DataClass, Region, RuleId, Scope, TenantId, ToolName, Trigger, UserId},
+    types::{DataClass, ExecutionMode, Region, RuleId, Scope, TenantId, ToolName, Trigger, UserId},
 };
 
 /// Who asks: one local principal with scopes from the config; tenants and roles are carried for the rules.
@@ -87,6 +87,17 @@ pub enum Outcome {
     Deny,
 }
 
+impl Outcome {
+    /// The word as it is written in rules, journals and on the screen.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
 /// What must be done along with an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -116,6 +127,19 @@ pub struct Decision {
     pub obligations: Vec<Obligation>,
     /// Rules whose evaluation failed, with the error: each of them denies.
     pub errors: Vec<String>,
+}
+
+impl Decision {
+    /// Whether a tool about which this was decided at [`Stage::Expose`] may be put in front of the model without
+    /// asking anybody. A tool that would ask is shown, since its calls are decided again; one that the provider runs is
+    /// not, since nothing can stop it once it is on the wire: a person has to agree before.
+    pub const fn shows(&self, mode: ExecutionMode) -> bool {
+        match self.outcome {
+            Outcome::Allow => true,
+            Outcome::Ask => !matches!(mode, ExecutionMode::ProviderHosted),
+            Outcome::Deny => false,
+        }
+    }
 }
 
 /// Something that decides. The built-in one is `policy::Gate` (rules in YAML with CEL conditions); Cedar or OPA fit
