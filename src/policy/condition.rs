@@ -22,15 +22,13 @@ use super::error::{PolicyError, RuleProblem};
 
 /// The longest condition, in bytes.
 pub(super) const MAX_SOURCE_BYTES: usize = 4096;
-/// The most `(` and `[`, and the most `{` (which only patterns need), in a condition; those inside texts count too. The
-/// parser looks ahead into brackets before it counts their nesting, and a hundred open braces are enough for that to
-/// outgrow the stack (seen with cel 0.15.0).
-const MAX_BRACKETS: usize = 256;
-const MAX_BRACES: usize = 24;
+/// The most opening brackets in a condition, those inside texts counted too.
+const MAX_BRACKETS: usize = 64;
 /// The deepest nesting of a condition; a call costs a few kilobytes of stack per level when it is evaluated.
 pub(super) const MAX_DEPTH: usize = 64;
-/// The stack of the thread that reads conditions.
-const STACK_BYTES: usize = 16 << 20;
+/// The stack of the thread that reads conditions: reserved, and used only as far as it is needed. The parser looks ahead
+/// into brackets before it counts their nesting; a hundred open ones filled 16 MiB (cel 0.15.0, debug build).
+const STACK_BYTES: usize = 64 << 20;
 
 /// The functions and macros conditions are evaluated with.
 static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
@@ -102,8 +100,8 @@ fn compile(source: &str) -> Result<Condition, RuleProblem> {
     if source.len() > MAX_SOURCE_BYTES {
         return Err(RuleProblem::TooLong { bytes: source.len(), limit: MAX_SOURCE_BYTES });
     }
-    if source.matches(['(', '[']).count() > MAX_BRACKETS || source.matches('{').count() > MAX_BRACES {
-        return Err(RuleProblem::TooDeep(MAX_DEPTH));
+    if source.matches(['(', '[', '{']).count() > MAX_BRACKETS {
+        return Err(RuleProblem::TooManyBrackets(MAX_BRACKETS));
     }
     let parsed = catch_unwind(AssertUnwindSafe(|| ENV.parser().parse(source)))
         .map_err(|_| RuleProblem::Syntax("the parser gave up on it".to_owned()))?;

@@ -103,6 +103,9 @@ pub enum RuleProblem {
     /// The condition is nested too deeply.
     #[error("`when` is nested deeper than {0} levels")]
     TooDeep(usize),
+    /// The condition has too many brackets.
+    #[error("`when` has more than {0} opening brackets; make it several rules")]
+    TooManyBrackets(usize),
     /// The condition is no CEL.
     #[error("`when` is no CEL expression: {0}")]
     Syntax(String),
