@@ -17,3 +17,5 @@ pub mod store;
 pub mod text;
 pub mod turn;
 pub mod types;
+
+pub use error::{Error, ErrorKind};

@@ -7,6 +7,8 @@ use std::{ffi::OsString, fmt, path::PathBuf, str::FromStr};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::error::{Error, ErrorKind};
+
 pub use redact::{MASK, Redacted, Redactor};
 
 /// Where a secret lies: `env:NAME` or `file:PATH`. The reference may be shown and journalled; the value may not.
@@ -44,6 +46,12 @@ pub enum SecretError {
         /// What is wrong with it.
         why: &'static str,
     },
+}
+
+impl From<SecretError> for Error {
+    fn from(error: SecretError) -> Self {
+        Self::from_source(ErrorKind::Secret, error)
+    }
 }
 
 /// The largest secret file.

@@ -13,7 +13,10 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
 
-use crate::types::{ArtifactId, ArtifactRef, TenantId};
+use crate::{
+    error::{Error, ErrorKind},
+    types::{ArtifactId, ArtifactRef, TenantId},
+};
 
 pub use disk::DiskArtifacts;
 pub use memory::MemoryArtifacts;
@@ -88,6 +91,16 @@ pub enum ArtifactError {
         /// Why.
         source: std::io::Error,
     },
+}
+
+impl From<ArtifactError> for Error {
+    fn from(error: ArtifactError) -> Self {
+        let kind = match &error {
+            ArtifactError::NotFound(_) => ErrorKind::NotFound,
+            ArtifactError::Damaged(_) | ArtifactError::Io { .. } => ErrorKind::Store,
+        };
+        Self::from_source(kind, error)
+    }
 }
 
 /// Where artifacts are kept.
