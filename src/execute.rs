@@ -7,7 +7,6 @@ pub mod errors;
 mod executor;
 mod function;
 mod http;
-mod names;
 mod registry;
 mod run;
 mod schedule;
@@ -16,9 +15,8 @@ mod slots;
 pub use executor::{CallContext, Executor};
 pub use function::{FunctionTool, IntoOutput, function};
 pub use http::{HttpTool, HttpToolError};
-pub use names::{closest, recognise};
 pub use registry::{DuplicateExecutor, Executors};
-pub use run::{Attempted, RunPolicy, run_batch, run_one};
+pub use run::{Attempted, RunPolicy, run_one};
 pub use schedule::{BATCH_CAP, Planned, Schedule};
 pub use slots::{Slot, Slots};
 

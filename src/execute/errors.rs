@@ -101,7 +101,7 @@ pub fn unavailable(what: &str, why: impl Into<String>) -> ToolError {
     .developer(why)
 }
 
-/// No tool of this name is visible; `closest` (see [`super::closest`]) are the visible names most like it.
+/// No tool of this name is visible; `closest` are the visible names most like it, the most like first.
 pub fn unknown_tool(name: &str, closest: &[ToolName]) -> ToolError {
     let shown: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
     let hint = if closest.is_empty() {

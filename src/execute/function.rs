@@ -29,24 +29,23 @@ use super::{CallContext, Executor, errors};
 /// ```
 pub struct FunctionTool<A, F> {
     name: String,
-    schema: Value,
     run: F,
     arguments: PhantomData<fn(A)>,
 }
 
 /// Makes a tool from an async function of typed arguments.
 ///
-/// The schema of `A` is derived (doc comments become descriptions). The function returns text, anything that
+/// The schema of `A` can be derived (doc comments become descriptions). The function returns text, anything that
 /// serialises, or a whole [`ToolOutput`]; its errors are [`ToolError`]s (see [`errors`] for ready-made ones). It must
 /// not block its thread: the deadline and the calls beside it run on the same one.
 pub fn function<A, O, F, R>(name: impl Into<String>, run: F) -> FunctionTool<A, F>
 where
-    A: DeserializeOwned + JsonSchema + Send,
+    A: DeserializeOwned + Send,
     O: IntoOutput,
     F: Fn(A, CallContext) -> R + Send + Sync,
     R: Future<Output = Result<O, ToolError>> + Send,
 {
-    FunctionTool { name: name.into(), schema: schema_of::<A>(), run, arguments: PhantomData }
+    FunctionTool { name: name.into(), run, arguments: PhantomData }
 }
 
 impl<A, F> FunctionTool<A, F> {
@@ -55,9 +54,12 @@ impl<A, F> FunctionTool<A, F> {
         &self.name
     }
 
-    /// The JSON Schema of its arguments.
-    pub fn schema(&self) -> &Value {
-        &self.schema
+    /// The JSON Schema of its arguments, derived anew each time.
+    pub fn schema(&self) -> Value
+    where
+        A: JsonSchema,
+    {
+        schema_of::<A>()
     }
 }
 

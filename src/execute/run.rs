@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
+use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -16,7 +16,7 @@ use crate::{
     types::{DurationMs, ErrorCode, SideEffect, ToolError, ToolOutput},
 };
 
-use super::{CallContext, Executor, Schedule, errors};
+use super::{CallContext, Executor, errors};
 
 /// How long a call that was cancelled has to come to its own end before it is dropped.
 const GRACE: Duration = Duration::from_millis(200);
@@ -202,27 +202,6 @@ fn backoff(attempt: u32, key: &str) -> Duration {
 fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a panic without a message").to_owned()
-}
-
-/// Runs a batch: starts what the schedule allows and hands over each result as soon as it is there.
-///
-/// `start` makes the future of a call from its index (journal it as started, then [`run_one`]); `done` gets the index
-/// and what the future returned. Every call is started exactly once and `done` hears of each: a cancelled batch comes
-/// to its end fast because [`run_one`] then answers `CANCELLED` at once.
-pub async fn run_batch<T, F: Future<Output = T>>(
-    mut schedule: Schedule,
-    mut start: impl FnMut(usize) -> F,
-    mut done: impl FnMut(usize, T),
-) {
-    let mut running = FuturesUnordered::new();
-    loop {
-        for index in schedule.ready() {
-            running.push(start(index).map(move |result| (index, result)));
-        }
-        let Some((index, result)) = running.next().await else { return };
-        schedule.finished(index);
-        done(index, result);
-    }
 }
 
 #[cfg(test)]

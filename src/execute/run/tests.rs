@@ -7,7 +7,7 @@ use std::{
     },
 };
 
-use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::execute::{
-    Planned,
+    Planned, Schedule,
     testing::{capability, context, context_with},
 };
 
@@ -220,6 +220,22 @@ async fn a_stopped_call_keeps_its_partial_output_or_its_result() {
     let tool = watching(Ok(ToolOutput::text("done after all")));
     let (finished, ()) = tokio::join!(run_one(&tool, &Value::Null, context, WRITE), stop);
     assert_eq!(finished.result, Ok(ToolOutput::text("done after all")));
+}
+
+/// Drives a batch as a turn does: starts what the schedule allows and hands over each result as it comes.
+async fn run_batch<T, F: Future<Output = T>>(
+    mut schedule: Schedule,
+    mut start: impl FnMut(usize) -> F,
+    mut done: impl FnMut(usize, T),
+) {
+    let mut running = FuturesUnordered::new();
+    loop {
+        running.extend(schedule.ready().into_iter().map(|index| start(index).map(move |result| (index, result))));
+        let Some((index, result)) = running.next().await else { break };
+        schedule.finished(index);
+        done(index, result);
+    }
+    assert!(schedule.is_done());
 }
 
 /// DEV-J03: results are handed over as they come and stay when the batch is cancelled.
