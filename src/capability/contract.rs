@@ -126,8 +126,14 @@ impl Serialize for ProviderMatch {
 
 impl<'de> Deserialize<'de> for ProviderMatch {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let name = ProviderName::deserialize(d)?;
-        Ok(if name.as_str() == "any" { Self::Any } else { Self::Only(name) })
+        ProviderName::deserialize(d).map(Self::from)
+    }
+}
+
+impl From<ProviderName> for ProviderMatch {
+    /// `any` stands for every provider.
+    fn from(name: ProviderName) -> Self {
+        if name.as_str() == "any" { Self::Any } else { Self::Only(name) }
     }
 }
 

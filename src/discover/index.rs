@@ -345,8 +345,7 @@ impl Collector {
 }
 
 /// The fields in the order of their numbers.
-const FIELDS: [Field; Field::COUNT] =
-    [Field::Name, Field::Text, Field::Parameter, Field::ParameterText, Field::Value];
+const FIELDS: [Field; Field::COUNT] = [Field::Name, Field::Text, Field::Parameter, Field::ParameterText, Field::Value];
 
 fn at(counts: &mut Counts, field: Field, change: impl FnOnce(&mut f32)) {
     if let Some(count) = counts.get_mut(field as usize) {

@@ -11,8 +11,8 @@ const STOP_WORDS: &[&str] = &[
     "can", "could", "did", "do", "does", "for", "from", "had", "has", "have", "he", "help", "her", "him", "his", "how",
     "i", "if", "in", "into", "is", "it", "its", "just", "like", "ll", "may", "me", "might", "must", "my", "need",
     "not", "of", "on", "one", "or", "our", "please", "re", "s", "shall", "she", "should", "so", "some", "such", "t",
-    "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "us",
-    "ve", "very", "want", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will",
+    "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "us", "ve",
+    "very", "want", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will",
     "with", "would", "you", "your",
 ];
 
@@ -157,7 +157,9 @@ mod tests {
 
     #[test]
     fn forms_of_a_word_fall_together() {
-        for forms in ["search searches searching searched", "order orders ordering", "query queries", "planning plan plans"] {
+        for forms in
+            ["search searches searching searched", "order orders ordering", "query queries", "planning plan plans"]
+        {
             let found = of(forms);
             assert!(found.iter().all(|term| *term == found[0]), "{forms}: {found:?}");
         }
