@@ -14,5 +14,8 @@ mod stem;
 mod synonyms;
 mod token;
 
+#[cfg(test)]
+mod tests;
+
 pub use document::{Document, Field};
 pub use index::{Hit, Index};

@@ -259,7 +259,7 @@ impl CapabilityBuilder {
     pub fn build(self) -> Result<Capability, CapabilityError> {
         let id = self.draft.id.clone();
         self.draft.finish(intents::shipped(), None).map_err(|problem| CapabilityError::Invalid {
-            place: Place { capability: Some(id), ..Place::default() },
+            place: Box::new(Place { capability: Some(id), ..Place::default() }),
             problem,
         })
     }

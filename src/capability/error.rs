@@ -62,7 +62,7 @@ pub enum CapabilityError {
     #[error("{place}: not readable as YAML: {message}")]
     Yaml {
         /// Where.
-        place: Place,
+        place: Box<Place>,
         /// What the YAML reader says.
         message: String,
     },
@@ -70,7 +70,7 @@ pub enum CapabilityError {
     #[error("{place}: {problem}")]
     Invalid {
         /// Where.
-        place: Place,
+        place: Box<Place>,
         /// How.
         problem: Problem,
     },
@@ -78,7 +78,7 @@ pub enum CapabilityError {
     #[error("{place}: `{id}` is declared already by the same source; give each capability its own id")]
     Duplicate {
         /// Where it is declared again.
-        place: Place,
+        place: Box<Place>,
         /// The id.
         id: CapabilityId,
     },

@@ -93,13 +93,15 @@ pub(super) struct Entry {
 
 /// Reads a catalog. `source` names the text in errors.
 pub(super) fn catalog(text: &str, source: &str) -> Result<Catalog, CapabilityError> {
-    let place = |at| Place { source: Some(source.to_owned()), line: at, capability: None };
+    let place = |at| Box::new(Place { source: Some(source.to_owned()), line: at, capability: None });
     let root = Node::parse(text).map_err(|(message, at)| CapabilityError::Yaml { place: place(at), message })?;
     let invalid =
         |located: Located| CapabilityError::Invalid { place: place(Some(located.at)), problem: located.problem };
     let keys = match &root.kind {
         Kind::Null => &[],
-        _ => root.map().ok_or_else(|| invalid(wrong_type("the catalog", "a mapping with `capabilities`", &root)))?,
+        Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::List(_) | Kind::Map(_) => {
+            root.map().ok_or_else(|| invalid(wrong_type("the catalog", "a mapping with `capabilities`", &root)))?
+        }
     };
     let mut catalog = Catalog { entries: Vec::new(), intents: Vec::new() };
     for (key, node) in keys {
@@ -124,7 +126,7 @@ fn entry(node: &Node, source: &str) -> Result<Entry, CapabilityError> {
     let named = |at| Place { source: Some(source.to_owned()), line: Some(at), capability: written_id(node) };
     match fields_of(node).and_then(|fields| draft(&fields)) {
         Ok(draft) => Ok(Entry { draft, place: named(node.at) }),
-        Err(located) => Err(CapabilityError::Invalid { place: named(located.at), problem: located.problem }),
+        Err(located) => Err(CapabilityError::Invalid { place: Box::new(named(located.at)), problem: located.problem }),
     }
 }
 

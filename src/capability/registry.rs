@@ -159,6 +159,7 @@ impl RegistryBuilder {
     }
 
     /// Adds a capability built in Rust.
+    #[expect(clippy::should_implement_trait, reason = "it adds to a collection, as a builder does")]
     pub fn add(mut self, capability: Capability) -> Self {
         self.sources.push(Source::Code(Box::new(capability)));
         self
@@ -252,7 +253,7 @@ fn finish(
     let Entry { mut draft, place } = entry;
     draft.built_in = built_in;
     let function = draft.function_name.as_ref().and_then(|name| functions.get(name)).cloned();
-    let refuse = |problem| CapabilityError::Invalid { place: place.clone(), problem };
+    let refuse = |problem| CapabilityError::Invalid { place: Box::new(place.clone()), problem };
     let capability = draft.finish(intents, function.as_deref()).map_err(refuse)?;
     match name_problem(&capability, Origin::of(&capability)) {
         Some(finding) if finding.severity == Severity::Error => {
@@ -275,7 +276,7 @@ impl Assembly {
     fn admit(&mut self, capability: Capability, source: &str, place: Place) -> Result<(), CapabilityError> {
         let id = capability.id.clone();
         if self.held.get(&id).is_some_and(|(_, of)| of == source) {
-            return Err(CapabilityError::Duplicate { place, id });
+            return Err(CapabilityError::Duplicate { place: Box::new(place), id });
         }
         if let Some((_, of)) = self.held.insert(id.clone(), (Arc::new(capability), source.to_owned())) {
             self.overridden.push(Overridden { id, by: source.to_owned(), of });

@@ -53,20 +53,26 @@ fn tidy(schema: &mut Value, closing: Closing, depth: usize) {
     }
     let inside = if has_own && branched { Closing::Leave } else { closing };
     for (word, value) in keywords.iter_mut() {
-        match (word.as_str(), value) {
-            ("properties" | "$defs" | "patternProperties", Value::Object(named)) => {
-                named.values_mut().for_each(|schema| tidy(schema, Closing::Close, depth + 1));
+        match word.as_str() {
+            "properties" | "$defs" | "patternProperties" => {
+                named(value).for_each(|schema| tidy(schema, Closing::Close, depth + 1));
             }
-            ("allOf", Value::Array(branches)) => {
-                branches.iter_mut().for_each(|branch| tidy(branch, Closing::Leave, depth + 1));
-            }
-            ("anyOf" | "oneOf" | "prefixItems", Value::Array(branches)) => {
-                branches.iter_mut().for_each(|branch| tidy(branch, inside, depth + 1));
-            }
-            ("items" | "additionalProperties" | "not", value) => tidy(value, Closing::Close, depth + 1),
+            "allOf" => listed(value).for_each(|branch| tidy(branch, Closing::Leave, depth + 1)),
+            "anyOf" | "oneOf" | "prefixItems" => listed(value).for_each(|branch| tidy(branch, inside, depth + 1)),
+            "items" | "additionalProperties" | "not" => tidy(value, Closing::Close, depth + 1),
             _ => {}
         }
     }
+}
+
+/// The schemas of a keyword that names them.
+fn named(value: &mut Value) -> impl Iterator<Item = &mut Value> {
+    value.as_object_mut().into_iter().flat_map(|schemas| schemas.values_mut())
+}
+
+/// The schemas of a keyword that lists them.
+fn listed(value: &mut Value) -> impl Iterator<Item = &mut Value> {
+    value.as_array_mut().into_iter().flatten()
 }
 
 /// Widths of Rust's numbers, which say nothing to a model and offend strict providers.
@@ -107,17 +113,12 @@ fn fill(keywords: &mut Map<String, Value>, depth: usize) {
     if keywords.get("type").is_some_and(|kind| kind == "object") && !keywords.contains_key("properties") {
         keywords.insert("properties".into(), json!({}));
     }
+    let inside = |schema: &mut Value| schema.as_object_mut().into_iter().for_each(|schema| fill(schema, depth + 1));
     for (word, value) in keywords.iter_mut() {
-        match (word.as_str(), value) {
-            ("properties" | "$defs" | "definitions" | "patternProperties", Value::Object(named)) => {
-                named.values_mut().filter_map(Value::as_object_mut).for_each(|schema| fill(schema, depth + 1));
-            }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(branches)) => {
-                branches.iter_mut().filter_map(Value::as_object_mut).for_each(|schema| fill(schema, depth + 1));
-            }
-            ("items" | "additionalProperties" | "not" | "if" | "then" | "else" | "contains", Value::Object(schema)) => {
-                fill(schema, depth + 1);
-            }
+        match word.as_str() {
+            "properties" | "$defs" | "definitions" | "patternProperties" => named(value).for_each(inside),
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" => listed(value).for_each(inside),
+            "items" | "additionalProperties" | "not" | "if" | "then" | "else" | "contains" => inside(value),
             _ => {}
         }
     }

@@ -51,7 +51,8 @@ pub struct Index {
     /// Postings of term `t` are `postings[starts[t]..starts[t + 1]]`, by document.
     starts: Vec<u32>,
     postings: Vec<Posting>,
-    synonyms: HashMap<TermId, Vec<TermId>>,
+    /// Of a word, whether or not a document holds it, those of its synonyms that some document holds.
+    synonyms: HashMap<&'static str, Vec<TermId>>,
 }
 
 /// One answer of a search.
@@ -103,36 +104,36 @@ impl Index {
 
     /// The terms of a query that the index knows, with what each counts, in the order of their ids.
     fn read_query(&self, query: &str) -> Vec<(TermId, f32)> {
-        let mut counts: HashMap<TermId, f32> = HashMap::new();
-        token::terms(head(query, MAX_QUERY_BYTES), Reading::Prose, |term| {
-            if let Some(id) = self.terms.get(term) {
-                *counts.entry(*id).or_default() += 1.0;
+        let mut counts: HashMap<String, f32> = HashMap::new();
+        token::terms(head(query, MAX_QUERY_BYTES), Reading::Prose, |term| match counts.get_mut(term) {
+            Some(count) => *count += 1.0,
+            None => {
+                counts.insert(term.to_owned(), 1.0);
             }
         });
-        let mut asked: Vec<(TermId, f32)> =
-            counts.into_iter().map(|(id, n)| (id, n * (QUERY_SATURATION + 1.0) / (n + QUERY_SATURATION))).collect();
+        let mut asked: HashMap<TermId, f32> = HashMap::with_capacity(counts.len());
+        let mut meant: HashMap<TermId, f32> = HashMap::new();
+        for (term, n) in counts {
+            let count = n * (QUERY_SATURATION + 1.0) / (n + QUERY_SATURATION);
+            if let Some(id) = self.terms.get(term.as_str()) {
+                asked.insert(*id, count);
+            }
+            for synonym in self.synonyms.get(term.as_str()).into_iter().flatten() {
+                let weight = meant.entry(*synonym).or_default();
+                *weight = weight.max(SYNONYM * count);
+            }
+        }
+        for (id, weight) in meant {
+            asked.entry(id).or_insert(weight);
+        }
+        let mut asked: Vec<(TermId, f32)> = asked.into_iter().collect();
         if asked.len() > MAX_QUERY_TERMS {
             let worth = |(id, count): &(TermId, f32)| count * self.rarity.get(*id as usize).copied().unwrap_or(0.0);
             asked.sort_by(|a, b| worth(b).total_cmp(&worth(a)).then(a.0.cmp(&b.0)));
             asked.truncate(MAX_QUERY_TERMS);
         }
-        self.add_synonyms(&mut asked);
         asked.sort_by_key(|(id, _)| *id);
         asked
-    }
-
-    fn add_synonyms(&self, asked: &mut Vec<(TermId, f32)>) {
-        let mut meant: HashMap<TermId, f32> = HashMap::new();
-        for (id, count) in asked.iter() {
-            for synonym in self.synonyms.get(id).into_iter().flatten() {
-                let weight = meant.entry(*synonym).or_default();
-                *weight = weight.max(SYNONYM * count);
-            }
-        }
-        for (id, _) in asked.iter() {
-            meant.remove(id);
-        }
-        asked.extend(meant);
     }
 
     fn postings(&self, term: TermId) -> &[Posting] {
@@ -364,15 +365,16 @@ fn as_float(count: usize) -> f32 {
     count as f32
 }
 
-/// For every term that has synonyms in this index, which they are.
-fn synonyms_among(terms: &HashMap<Box<str>, TermId>) -> HashMap<TermId, Vec<TermId>> {
-    let mut among: HashMap<TermId, Vec<TermId>> = HashMap::new();
+/// For every word of the table, which of its synonyms this index holds.
+fn synonyms_among(terms: &HashMap<Box<str>, TermId>) -> HashMap<&'static str, Vec<TermId>> {
+    let mut among: HashMap<&'static str, Vec<TermId>> = HashMap::new();
     for group in synonyms::groups() {
-        let ids: Vec<TermId> = group.iter().filter_map(|term| terms.get(term.as_str()).copied()).collect();
-        for id in &ids {
-            among.entry(*id).or_default().extend(ids.iter().filter(|other| *other != id));
+        for word in group {
+            let others = group.iter().filter(|other| *other != word).filter_map(|other| terms.get(other.as_str()));
+            among.entry(word).or_default().extend(others);
         }
     }
+    among.retain(|_, ids| !ids.is_empty());
     among
 }
 

@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn identifiers_are_split_at_their_joints() {
         assert_eq!(of("getUserByID"), ["get", "user", "id"]);
-        assert_eq!(of("prometheus.query_range"), ["prometheu", "queri", "rang"]);
+        assert_eq!(of("prometheus.query_range"), ["prometheus", "queri", "rang"]);
         assert_eq!(of("HTTPServer gpt4 k8s"), ["http", "serv", "gpt", "4", "k", "8"]);
     }
 

@@ -31,6 +31,63 @@ capabilities:
      required_scopes: [customer.read], priority: 100}
 "#;
 
+/// The full form, every key said.
+const FULL: &str = r#"
+capabilities:
+  - capability:
+      id: billing.invoice_create
+      intent: billing.invoice.create_draft
+      description: Creates an invoice as a draft.
+      use_when: [a contract was fulfilled]
+      avoid_when: [the customer disputes the delivery]
+      namespace: finance
+      version: 2
+      priority: 70
+      deferred: true
+    input:
+      input_schema:
+        customer: string
+        lines: string[]
+        urgency?: low|high
+        net?: number
+      examples:
+        - {user: bill ACME, arguments: {customer: acme, lines: [a]}}
+    execution:
+      mode: mcp_remote
+      provider: anthropic
+      model_patterns: ["claude-*"]
+      regions: [eu]
+      mcp_server: erp
+      mcp_tool: invoice_create
+      timeout_ms: 30000
+      retries: 2
+      side_effect: idempotent_write
+      parallel_group: erp
+      depends_on: [business.customer.query]
+      idempotency_key_required: true
+      rate_limit: {calls: 10, per_ms: 60000}
+      concurrency: 4
+      polling: false
+      lookup: billing.invoice_find
+    output:
+      format: json
+      max_results: 1
+      supports_citations: false
+      must_include_source_url: false
+      projection: {maxTokens: 500, preserveFields: [id], redact_fields: [iban], includeRawArtifactRef: false}
+      trust: trusted
+    governance:
+      risk_class: idempotent_write
+      cost_class: medium
+      cost_usd: 0.0125
+      max_calls_per_turn: 3
+      required_scopes: [billing.write]
+      data_classes: [confidential]
+      pii_allowed: true
+      allowed_domains: [erp.example]
+      approval_required: true
+"#;
+
 fn load(yaml: &str) -> Result<Registry, CapabilityError> {
     Registry::builder().add_yaml(yaml, "test.yaml").build()
 }
@@ -117,61 +174,7 @@ fn a_registered_function_fills_in_what_an_entry_leaves_out() {
 
 #[test]
 fn the_full_form_says_everything() {
-    let capability = one(r#"
-capabilities:
-  - capability:
-      id: billing.invoice_create
-      intent: billing.invoice.create_draft
-      description: Creates an invoice as a draft.
-      use_when: [a contract was fulfilled]
-      avoid_when: [the customer disputes the delivery]
-      namespace: finance
-      version: 2
-      priority: 70
-      deferred: true
-    input:
-      input_schema:
-        customer: string
-        lines: string[]
-        urgency?: low|high
-        net?: number
-      examples:
-        - {user: bill ACME, arguments: {customer: acme, lines: [a]}}
-    execution:
-      mode: mcp_remote
-      provider: anthropic
-      model_patterns: ["claude-*"]
-      regions: [eu]
-      mcp_server: erp
-      mcp_tool: invoice_create
-      timeout_ms: 30000
-      retries: 2
-      side_effect: idempotent_write
-      parallel_group: erp
-      depends_on: [business.customer.query]
-      idempotency_key_required: true
-      rate_limit: {calls: 10, per_ms: 60000}
-      concurrency: 4
-      polling: false
-      lookup: billing.invoice_find
-    output:
-      format: json
-      max_results: 1
-      supports_citations: false
-      must_include_source_url: false
-      projection: {maxTokens: 500, preserveFields: [id], redact_fields: [iban], includeRawArtifactRef: false}
-      trust: trusted
-    governance:
-      risk_class: idempotent_write
-      cost_class: medium
-      cost_usd: 0.0125
-      max_calls_per_turn: 3
-      required_scopes: [billing.write]
-      data_classes: [confidential]
-      pii_allowed: true
-      allowed_domains: [erp.example]
-      approval_required: true
-"#);
+    let capability = one(FULL);
     let expected = Capability::builder("billing.invoice_create", "billing.invoice.create_draft")
         .description("Creates an invoice as a draft.")
         .use_when("a contract was fulfilled")
