@@ -61,3 +61,47 @@ impl Executors {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::execute::{function, testing::capability};
+
+    fn named(name: &str) -> Arc<dyn Executor> {
+        let name = name.to_owned();
+        Arc::new(function(name.clone(), move |_: (), _| {
+            let name = name.clone();
+            async move { Ok(name) }
+        }))
+    }
+
+    #[test]
+    fn a_name_is_taken_once() {
+        let mut executors = Executors::new();
+        assert_eq!(executors.register("b", named("b")), Ok(()));
+        assert_eq!(executors.register("a", named("a")), Ok(()));
+        let twice = executors.register("a", named("other")).unwrap_err();
+        assert_eq!(twice.to_string(), "an executor named `a` is registered already: give one of them another name");
+        assert_eq!(executors.names().collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_capability_is_run_by_its_function_else_by_the_executor_of_its_id() {
+        let (mut executors, mut wanted) = (Executors::new(), capability("shop"));
+        executors.register("shop", named("by id")).unwrap();
+        executors.register("shop_fn", named("by function")).unwrap();
+        let chosen = |wanted: &Capability| executors.executor_for(wanted).map(|found| format!("{found:?}"));
+
+        wanted.execution.function_name = Some("shop_fn".into());
+        assert_eq!(chosen(&wanted), Ok("FunctionTool { name: \"by function\", .. }".into()));
+        wanted.execution.function_name = None;
+        assert_eq!(chosen(&wanted), Ok("FunctionTool { name: \"by id\", .. }".into()));
+
+        let mut absent = capability("absent");
+        absent.execution.function_name = Some("missing".into());
+        let error = errors::unavailable("`test.absent`", "no executor is registered as `missing`");
+        assert_eq!(chosen(&absent), Err(error));
+    }
+}
