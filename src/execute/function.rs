@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::types::{Content, ToolError, ToolOutput};
+use crate::{
+    capability::schema_of,
+    types::{Content, ToolError, ToolOutput},
+};
 
 use super::{CallContext, Executor, errors};
 
@@ -117,10 +120,6 @@ impl IntoOutput for ToolOutput {
     fn into_output(self) -> Result<ToolOutput, ToolError> {
         Ok(self)
     }
-}
-
-fn schema_of<T: JsonSchema>() -> Value {
-    schemars::schema_for!(T).to_value()
 }
 
 #[cfg(test)]
