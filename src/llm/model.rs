@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::types::{DurationMs, MicroUsd, Origin, Reply, Usage};
 
-use super::{Conversation, ModelRequest};
+use super::{Conversation, ModelRequest, ToolChoice};
 
 /// A piece of a reply while it streams in. Ephemeral: only the whole reply is journalled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,4 +148,10 @@ pub trait Model: Send + Sync + fmt::Debug {
 
     /// The most a request can cost: its prompt and the whole output budget. `None` when the price is not known.
     fn worst_case(&self, request: &ModelRequest, conversation: &Conversation) -> Option<MicroUsd>;
+
+    /// Whether the model can be held to this choice of tools. Where it cannot, a request with it is refused.
+    fn supports(&self, choice: &ToolChoice) -> bool {
+        let _ = choice;
+        true
+    }
 }

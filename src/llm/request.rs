@@ -37,6 +37,17 @@ pub enum ToolChoice {
     Named(ToolName),
 }
 
+/// What to do with a raw provider tool or a choice of tools that the target cannot express.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnUnsupported {
+    /// Refuse before anything is sent; the error names what it was.
+    #[default]
+    Error,
+    /// Leave it out and say so in the reply's notices.
+    Drop,
+}
+
 /// What a model is asked, beside the conversation itself ([`super::Conversation`]). Made once per turn and kept:
 /// from call to call only the choice of tools and added tools change.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -62,6 +73,8 @@ pub struct ModelRequest {
     pub response_schema: Option<(String, Value)>,
     /// Whether to stream.
     pub stream: bool,
+    /// What to do with tools or choices that the target cannot express.
+    pub on_unsupported: OnUnsupported,
     /// Provider-specific extras. `builtin_tools`: an array of raw provider tools, sent after the function tools
     /// (specification S0). Everything else goes to the top level of the body as it is.
     pub extra: Map<String, Value>,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::types::Origin;
+use crate::types::{Entry, Origin};
+
+use super::{ModelRequest, dialect::WireError, tools::ToolBlock};
 
 /// The serialised form of the first entries of a conversation, for one target.
 #[derive(Debug, Default)]
@@ -13,27 +15,46 @@ pub(super) struct Transcript {
     written: usize,
     /// The entries, separated by commas.
     bytes: Vec<u8>,
+    /// The tools of the last request.
+    tools: Option<Arc<ToolBlock>>,
 }
 
 impl Transcript {
-    /// Makes the transcript cover the entries for `target`: `write` gets each entry that is not covered yet.
-    pub(super) fn extend<T, E>(
-        &mut self,
-        target: &Arc<Origin>,
-        entries: &[T],
-        mut write: impl FnMut(&T, &mut Vec<u8>) -> Result<(), E>,
-    ) -> Result<&[u8], E> {
+    /// Starts afresh when the bytes were written for somebody else.
+    pub(super) fn aim(&mut self, target: &Arc<Origin>) {
         if !self.target.as_ref().is_some_and(|own| Arc::ptr_eq(own, target) || own == target) {
             *self = Self { target: Some(Arc::clone(target)), ..Self::default() };
         }
-        for entry in entries.iter().skip(self.written) {
-            let before = self.bytes.len();
-            if let Err(error) = write(entry, &mut self.bytes) {
-                self.bytes.truncate(before);
-                return Err(error);
-            }
-            self.written += 1;
+    }
+
+    /// The tool block of the call before when it still fits, else a new one.
+    pub(super) fn tools(
+        &mut self,
+        request: &ModelRequest,
+        make: impl FnOnce() -> Result<ToolBlock, WireError>,
+    ) -> Result<Arc<ToolBlock>, WireError> {
+        if let Some(block) = &self.tools
+            && block.is_for(request)
+        {
+            return Ok(Arc::clone(block));
         }
-        Ok(&self.bytes)
+        let block = Arc::new(make()?);
+        self.tools = Some(Arc::clone(&block));
+        Ok(block)
+    }
+
+    /// Lets `write` append each entry that is not covered yet (with the one before it), and returns all bytes.
+    /// `write` separates with commas whatever it appends.
+    pub(super) fn extend(
+        &mut self,
+        entries: &[Entry],
+        mut write: impl FnMut(&Entry, Option<&Entry>, &mut Vec<u8>),
+    ) -> &[u8] {
+        for (at, entry) in entries.iter().enumerate().skip(self.written) {
+            let before = at.checked_sub(1).and_then(|before| entries.get(before));
+            write(entry, before, &mut self.bytes);
+        }
+        self.written = entries.len();
+        &self.bytes
     }
 }

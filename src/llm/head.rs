@@ -1,0 +1,151 @@
+//! The part of a body before the conversation: parameters, tools, the choice among them.
+
+use std::{collections::HashSet, sync::Arc};
+
+use serde_json::Value;
+
+use super::{
+    ModelRequest, OnUnsupported, ToolChoice,
+    dialect::{Target, WireError},
+    json,
+    tools::ToolBlock,
+};
+
+/// The choice of tools, resolved for one target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// One of the plain words.
+    Word(&'static str),
+    /// A function, by the name on the wire.
+    Function(String),
+    /// A hosted tool, by its type.
+    Hosted(String),
+}
+
+/// The tools of a request as they go out.
+#[derive(Debug)]
+pub(super) struct Offer {
+    /// The block; `None` when no tool is left, so that no parameter about tools may be sent.
+    pub(super) tools: Option<Arc<ToolBlock>>,
+    /// The choice; `None` leaves it to the model.
+    pub(super) choice: Option<Choice>,
+    /// What could not be expressed and was dropped, as the request allows.
+    pub(super) notices: Vec<String>,
+}
+
+/// Resolves the choice among the tools of `block`.
+pub(super) fn offer(request: &ModelRequest, target: &Target, block: Arc<ToolBlock>) -> Result<Offer, WireError> {
+    let mut notices = block.notices.clone();
+    if block.is_empty() {
+        return Ok(Offer { tools: None, choice: None, notices });
+    }
+    let has = |word| target.api.tool_choice.contains(&word);
+    let choice = match &request.tool_choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None if has(super::profile::ChoiceWord::None) => Some(Choice::Word("none")),
+        // No word for it, but the same effect: nothing to call.
+        ToolChoice::None => return Ok(Offer { tools: None, choice: None, notices }),
+        ToolChoice::Required | ToolChoice::Named(_) if !target.api.supports(&request.tool_choice) => {
+            let error = unsupported_choice(request, target);
+            match request.on_unsupported {
+                OnUnsupported::Error => return Err(error),
+                OnUnsupported::Drop => notices.push(format!("{error}; the choice was left to the model")),
+            }
+            None
+        }
+        ToolChoice::Required => Some(Choice::Word("required")),
+        ToolChoice::Named(name) => Some(block.named(name)?),
+    };
+    Ok(Offer { tools: Some(block), choice, notices })
+}
+
+fn unsupported_choice(request: &ModelRequest, target: &Target) -> WireError {
+    let choice = match &request.tool_choice {
+        ToolChoice::Named(name) => format!("the tool `{name}`"),
+        ToolChoice::Auto | ToolChoice::None | ToolChoice::Required => "some tool".to_owned(),
+    };
+    WireError::UnsupportedChoice { choice, provider: target.origin.provider.clone(), api: target.origin.api }
+}
+
+/// Names the request sets itself; an extra of that name is refused.
+const RESERVED: &[(&str, &str)] = &[
+    ("model", ""),
+    ("input", "; the conversation is what is sent"),
+    ("messages", "; the conversation is what is sent"),
+    ("tools", "; provider tools go into `extra.builtin_tools`"),
+    ("stream", ""),
+];
+
+/// Writes top-level fields, each once: what the request's extras say wins over its typed parameters, and these over
+/// the profile.
+#[derive(Debug)]
+pub(super) struct Head<'a> {
+    request: &'a ModelRequest,
+    out: Vec<u8>,
+    written: HashSet<&'static str>,
+}
+
+impl<'a> Head<'a> {
+    /// A body that begins with the model.
+    pub(super) fn new(request: &'a ModelRequest, target: &Target, capacity: usize) -> Result<Self, WireError> {
+        if let Some((name, hint)) = RESERVED.iter().find(|(name, _)| request.extra.contains_key(*name)) {
+            return Err(WireError::ReservedField { name: (*name).to_owned(), hint });
+        }
+        let mut out = Vec::with_capacity(capacity + request.instructions.len() + 1024);
+        json::put(&mut out, "{\"model\":");
+        json::string(&mut out, request.model.as_ref().unwrap_or(&target.origin.model).as_str());
+        Ok(Self { request, out, written: HashSet::new() })
+    }
+
+    /// Writes `,"name":` and lets `write` add the value, unless an extra of that name will.
+    pub(super) fn field(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.request.extra.contains_key(name) {
+            return;
+        }
+        self.written.insert(name);
+        json::put(&mut self.out, ",\"");
+        json::put(&mut self.out, name);
+        json::put(&mut self.out, "\":");
+        write(&mut self.out);
+    }
+
+    /// Writes a field when there is a value for it.
+    pub(super) fn optional<T: serde::Serialize>(&mut self, name: &'static str, value: Option<T>) {
+        if let Some(value) = value {
+            self.field(name, |out| json::value(out, &value));
+        }
+    }
+
+    /// The field for the output limit, which has a name of its own with each provider.
+    pub(super) fn max_tokens(&mut self, target: &Target) {
+        if let Some(limit) = self.request.max_output_tokens
+            && !self.request.extra.contains_key(&target.api.max_tokens)
+        {
+            json::put(&mut self.out, ",\"");
+            json::put(&mut self.out, &target.api.max_tokens);
+            json::put(&mut self.out, "\":");
+            json::value(&mut self.out, &limit);
+        }
+    }
+
+    /// Writes the extras and the profile's fields in the order of their names.
+    pub(super) fn extras(&mut self, target: &Target) {
+        let extra = &self.request.extra;
+        let own = extra.iter().filter(|(name, _)| *name != "builtin_tools");
+        let more = target.fields.iter().map(|(name, value)| (name, value));
+        let more = more.filter(|(name, _)| !extra.contains_key(*name) && !self.written.contains(name.as_str()));
+        let mut all: Vec<(&String, &Value)> = own.chain(more).collect();
+        all.sort_unstable_by_key(|(name, _)| *name);
+        for (name, value) in all {
+            json::put(&mut self.out, ",");
+            json::string(&mut self.out, name);
+            json::put(&mut self.out, ":");
+            json::value(&mut self.out, value);
+        }
+    }
+
+    /// The bytes so far, to which the conversation is added.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.out
+    }
+}

@@ -1,0 +1,132 @@
+//! OpenAI Chat Completions (`POST /chat/completions`), also spoken by xAI, DeepSeek, Mistral, Z.AI, Aliyun and local
+//! servers. It knows function tools only; raw provider tools are refused, not dropped.
+//!
+//! Facts of 2026-11: openai-python 3.57.0, the providers' references, recorded traffic.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json as value};
+
+use super::super::{
+    AnswerSchema, Conversation, ModelError, ModelRequest,
+    dialect::{Dialect, Fold, Reading, Target, Wire, WireError},
+    head::{self, Choice, Head},
+    json,
+    tools::{self, ToolBlock, ToolCache},
+};
+use crate::types::Reply;
+
+mod fold;
+mod history;
+mod message;
+mod reply;
+mod tagged;
+
+/// The dialect of Chat Completions.
+#[derive(Debug, Default)]
+pub struct OpenAiChat {
+    tools: ToolCache,
+}
+
+impl Dialect for OpenAiChat {
+    fn build(
+        &self,
+        request: &ModelRequest,
+        target: &Target,
+        conversation: &mut Conversation,
+    ) -> Result<Wire, WireError> {
+        let (entries, transcript) = conversation.split();
+        transcript.aim(&target.origin);
+        let block = transcript.tools(request, || self.block(request, target))?;
+        let names = Arc::clone(&block.names);
+        let offer = head::offer(request, target, block)?;
+        let messages = transcript.extend(entries, |entry, before, out| {
+            history::write(out, entry, before, target, &names);
+        });
+        let tool_bytes = offer.tools.as_ref().map_or(0, |tools| tools.bytes.len());
+        let mut head = Head::new(request, target, messages.len() + tool_bytes)?;
+        write_head(&mut head, request, target, &offer);
+        let mut body = head.into_bytes();
+        json::put(&mut body, ",\"messages\":[");
+        if !request.instructions.is_empty() {
+            json::put(&mut body, "{\"role\":");
+            json::string(&mut body, &target.api.roles.system);
+            json::text_field(&mut body, "content", &request.instructions);
+            json::put(&mut body, if messages.is_empty() { "}" } else { "}," });
+        }
+        body.extend_from_slice(messages);
+        json::put(&mut body, "]}");
+        let tagged_calls = target.api.tagged_calls && offer.tools.is_some();
+        let reading = Reading { origin: target.origin.clone(), names, tagged_calls, notices: offer.notices };
+        Ok(Wire { body: Bytes::from(body), reading })
+    }
+
+    fn parse(&self, body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
+        reply::parse(body, reading)
+    }
+
+    fn fold(&self, reading: Reading) -> Box<dyn Fold> {
+        Box::new(fold::ChatFold::new(reading))
+    }
+}
+
+impl OpenAiChat {
+    fn block(&self, request: &ModelRequest, target: &Target) -> Result<ToolBlock, WireError> {
+        let mut block = ToolBlock::functions(request, &target.api, &self.tools, render_function)?;
+        tools::without_builtin(request, target, &mut block.notices)?;
+        Ok(block)
+    }
+}
+
+fn write_head(head: &mut Head<'_>, request: &ModelRequest, target: &Target, offer: &head::Offer) {
+    if request.stream {
+        head.field("stream", |out| json::put(out, "true"));
+        if target.api.stream_usage {
+            head.field("stream_options", |out| json::put(out, "{\"include_usage\":true}"));
+        }
+    }
+    head.max_tokens(target);
+    head.optional("temperature", request.temperature);
+    head.optional("reasoning_effort", request.reasoning_effort.as_ref());
+    if let Some((name, schema)) = &request.response_schema {
+        let format = match target.api.answer_schema {
+            AnswerSchema::JsonSchema => {
+                value!({"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": true}})
+            }
+            AnswerSchema::JsonObject => value!({"type": "json_object"}),
+        };
+        head.field("response_format", |out| json::value(out, &format));
+    }
+    let Some(tools) = &offer.tools else { return head.extras(target) };
+    match &offer.choice {
+        None => {}
+        Some(Choice::Word(word)) => head.field("tool_choice", |out| json::string(out, word)),
+        // Hosted tools never get into the block here, so only functions can be named.
+        Some(Choice::Function(name) | Choice::Hosted(name)) => head.field("tool_choice", |out| {
+            json::value(out, &value!({"type": "function", "function": {"name": name}}));
+        }),
+    }
+    if target.api.takes_parallel {
+        head.optional("parallel_tool_calls", request.parallel_tool_calls.or(target.api.parallel_tool_calls));
+    }
+    head.extras(target);
+    head.field("tools", |out| {
+        out.push(b'[');
+        out.extend_from_slice(&tools.bytes);
+        out.push(b']');
+    });
+}
+
+fn render_function(name: &str, description: &str, parameters: Value, strict: bool) -> Vec<u8> {
+    let mut function = value!({"name": name, "description": description, "parameters": parameters});
+    if let (true, Some(fields)) = (strict, function.as_object_mut()) {
+        fields.insert("strict".to_owned(), true.into());
+    }
+    let mut out = Vec::new();
+    json::value(&mut out, &value!({"type": "function", "function": function}));
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! A streamed completion, put together.
+
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{
+    super::{
+        super::{
+            ModelError, ModelErrorKind, ReplySink, SseEvent,
+            dialect::{Fold, Reading},
+            json::Raw,
+        },
+        errors, usage,
+    },
+    message::{Message, WireMessage},
+    reply::{self, Head, WireChoice, WireCompletion},
+};
+use crate::types::{Reply, Stop};
+
+/// The fold over the chunks of one completion.
+#[derive(Debug)]
+pub(super) struct ChatFold {
+    reading: Reading,
+    message: Message,
+    head: Head,
+    /// Fields of the deltas that are not known here, merged.
+    more: Map<String, Value>,
+    error: Option<ModelError>,
+    more_choices: bool,
+    started: bool,
+    done: bool,
+}
+
+impl ChatFold {
+    pub(super) fn new(reading: Reading) -> Self {
+        Self {
+            reading,
+            message: Message::default(),
+            head: Head::default(),
+            more: Map::new(),
+            error: None,
+            more_choices: false,
+            started: false,
+            done: false,
+        }
+    }
+
+    fn choice(&mut self, choice: &WireChoice<'_>, sink: &dyn ReplySink) {
+        if choice.index.or_zero() > 0 {
+            self.more_choices = true;
+            return;
+        }
+        self.started = true;
+        // Aliyun sends the word `null` as a text until there is a reason.
+        if let Some(reason) = choice.finish_reason.some().filter(|reason| *reason != "null") {
+            self.head.finish = Some(reason.to_owned());
+        }
+        if let Some(usage) = usage::read(choice.usage) {
+            self.head.usage = Some(usage);
+        }
+        let Some(raw) = choice.delta.or(choice.message) else { return };
+        if let Ok(wire) = serde_json::from_str::<WireMessage<'_>>(raw.get()) {
+            self.message.take(&wire, &self.reading, sink);
+        }
+        self.keep_unknown(raw);
+    }
+
+    /// Fields a provider adds (`reasoning_details`) have to go back with the message: texts are appended to, lists
+    /// extended, everything else replaced.
+    fn keep_unknown(&mut self, raw: &RawValue) {
+        // Most deltas have one of these fields only; look before reading a tree.
+        if !EXTRAS.iter().any(|name| raw.get().contains(name)) && known_only(raw) {
+            return;
+        }
+        let Ok(fields) = serde_json::from_str::<Map<String, Value>>(raw.get()) else { return };
+        for (name, value) in fields {
+            if KNOWN.contains(&name.as_str()) || value.is_null() {
+                continue;
+            }
+            match (self.more.get_mut(&name), value) {
+                (Some(Value::String(text)), Value::String(more)) => text.push_str(&more),
+                (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+                (_, value) => {
+                    self.more.insert(name, value);
+                }
+            }
+        }
+    }
+}
+
+/// Fields of a delta that have a meaning here, or none beyond the stream (padding against traffic analysis).
+const KNOWN: &[&str] = &[
+    "role",
+    "content",
+    "refusal",
+    "tool_calls",
+    "function_call",
+    "annotations",
+    "obfuscation",
+    "p",
+    "logprobs",
+    "audio",
+    "name",
+];
+
+/// Fields that are kept although parts are made of them, because they go back under their own name.
+const EXTRAS: &[&str] = &["\"reasoning_content\"", "\"reasoning\"", "\"reasoning_details\""];
+
+fn known_only(raw: &RawValue) -> bool {
+    serde_json::from_str::<std::collections::BTreeMap<std::borrow::Cow<'_, str>, &RawValue>>(raw.get())
+        .is_ok_and(|fields| fields.keys().all(|name| KNOWN.contains(&name.as_ref())))
+}
+
+impl Fold for ChatFold {
+    fn push(&mut self, event: SseEvent<'_>, sink: &dyn ReplySink) {
+        let data = event.data.trim();
+        if data == "[DONE]" {
+            self.done = true;
+            return;
+        }
+        let Ok(chunk) = serde_json::from_str::<WireCompletion<'_>>(data) else { return };
+        if chunk.error.get().is_some() || event.name == "error" {
+            self.error.get_or_insert_with(|| errors::inside_success(data.as_bytes()));
+            return;
+        }
+        if self.head.id.is_none() {
+            self.head.id = chunk.id.some().map(str::to_owned);
+        }
+        if let Some(usage) = usage::read(chunk.usage) {
+            self.head.usage = Some(usage);
+        }
+        self.message.found(reply::found(chunk.web_search));
+        let urls: Vec<String> = chunk.citations.list().into_iter().filter_map(Raw::read).collect();
+        if !urls.is_empty() {
+            self.message.cite(urls);
+        }
+        for choice in chunk.choices.list() {
+            if let Some(choice) = choice.read::<WireChoice<'_>>() {
+                self.choice(&choice, sink);
+            }
+        }
+    }
+
+    fn done(&self) -> bool {
+        self.done
+    }
+
+    fn started(&self) -> bool {
+        self.started
+    }
+
+    fn finish(self: Box<Self>) -> Result<Reply, ModelError> {
+        let Self { reading, mut message, head, more, error, more_choices, started, done } = *self;
+        if let Some(error) = error {
+            return Err(error);
+        }
+        if !started {
+            return Err(ModelError {
+                retryable: true,
+                ..ModelError::new(ModelErrorKind::Network, "the stream ended before anything of the reply came")
+            });
+        }
+        let mut notices = reading.notices.clone();
+        if more_choices {
+            notices.push("further choices were left unread".to_owned());
+        }
+        let cut = !done && head.finish.is_none();
+        message.name_calls(head.id.as_deref().unwrap_or_default());
+        let raw = if cut { None } else { serde_json::value::to_raw_value(&message.to_wire(more)).ok() };
+        let no_reason = head.finish.is_none();
+        let mut reply = reply::assemble(head, message, raw, &reading, notices);
+        if cut {
+            reply.stop = Stop::Failed("the stream broke off before the reply was complete".to_owned());
+            super::super::openai_response::mark_all_incomplete(&mut reply);
+        } else if no_reason {
+            reply.stop = super::super::openai_response::ended(&reply);
+        }
+        Ok(reply)
+    }
+}

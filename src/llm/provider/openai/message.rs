@@ -1,0 +1,360 @@
+//! An assistant message, put together from one piece or from many: the same way for both, so that a streamed reply
+//! equals the unary one.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::super::{
+    super::{
+        ReplyEvent, ReplySink,
+        dialect::Reading,
+        json::{Int, Raw, Str},
+    },
+    openai_response::{citations, normal_arguments},
+};
+use crate::types::{Citation, CitationSource, FunctionCall, HostedKind, HostedOutput, HostedStatus, Part};
+
+/// A message or a delta of one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WireMessage<'a> {
+    #[serde(borrow)]
+    content: Raw<'a>,
+    #[serde(borrow)]
+    refusal: Str<'a>,
+    #[serde(borrow)]
+    reasoning_content: Str<'a>,
+    /// OpenRouter, newer vLLM.
+    #[serde(borrow)]
+    reasoning: Str<'a>,
+    #[serde(borrow)]
+    tool_calls: Raw<'a>,
+    /// The form of 2023.
+    #[serde(borrow)]
+    function_call: Raw<'a>,
+    #[serde(borrow)]
+    annotations: Raw<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WireCall<'a> {
+    index: Int,
+    #[serde(borrow)]
+    id: Str<'a>,
+    #[serde(borrow, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    function: Raw<'a>,
+    #[serde(borrow)]
+    custom: Raw<'a>,
+    /// Z.AI: a call that was run there.
+    #[serde(borrow)]
+    mcp: Raw<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WireFunction<'a> {
+    #[serde(borrow)]
+    name: Str<'a>,
+    #[serde(borrow)]
+    arguments: Raw<'a>,
+    #[serde(borrow)]
+    input: Raw<'a>,
+    #[serde(borrow)]
+    server_label: Str<'a>,
+    #[serde(borrow)]
+    output: Raw<'a>,
+    #[serde(borrow)]
+    error: Raw<'a>,
+}
+
+/// A piece of a content list (Mistral, and others that copy it).
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Piece<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Str<'a>,
+    #[serde(borrow)]
+    text: Str<'a>,
+    #[serde(borrow)]
+    thinking: Raw<'a>,
+}
+
+/// A call as far as it is known.
+#[derive(Debug, Default)]
+struct Call {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: String,
+    announced: bool,
+}
+
+/// A message as far as it is known.
+#[derive(Debug, Default)]
+pub(super) struct Message {
+    text: String,
+    refusal: String,
+    reasoning: String,
+    reasoned: bool,
+    calls: Vec<Call>,
+    hosted: Vec<HostedOutput>,
+    citations: Vec<Citation>,
+    annotations: Vec<String>,
+    unknown: Vec<String>,
+}
+
+impl Message {
+    /// Takes a message or the next delta of one.
+    pub(super) fn take(&mut self, wire: &WireMessage<'_>, reading: &Reading, sink: &dyn ReplySink) {
+        for thought in [&wire.reasoning_content, &wire.reasoning] {
+            if let Some(thought) = thought.0.as_deref() {
+                // Some servers send one text under both names.
+                self.think(thought, sink);
+                if !thought.is_empty() {
+                    break;
+                }
+            }
+        }
+        self.content(wire.content, sink);
+        if let Some(text) = wire.refusal.some() {
+            self.refusal.push_str(text);
+            sink.on(ReplyEvent::Text(text.to_owned()));
+        }
+        for raw in wire.tool_calls.list() {
+            if let Some(call) = raw.read::<WireCall<'_>>() {
+                self.call(&call, reading, sink);
+            }
+        }
+        if let Some(function) = wire.function_call.read::<WireFunction<'_>>() {
+            let place = Some(0);
+            self.fragment(place, "", function.name.text(), &text_of(function.arguments), reading, sink);
+        }
+        self.annotations.extend(wire.annotations.list().into_iter().filter_map(Raw::get).map(str::to_owned));
+    }
+
+    fn think(&mut self, text: &str, sink: &dyn ReplySink) {
+        self.reasoned |= !text.is_empty();
+        self.reasoning.push_str(text);
+        if !text.is_empty() {
+            sink.on(ReplyEvent::Reasoning(text.to_owned()));
+        }
+    }
+
+    fn say(&mut self, text: &str, sink: &dyn ReplySink) {
+        if !text.is_empty() {
+            self.text.push_str(text);
+            sink.on(ReplyEvent::Text(text.to_owned()));
+        }
+    }
+
+    fn content(&mut self, raw: Raw<'_>, sink: &dyn ReplySink) {
+        if let Some(text) = raw.read::<Cow<'_, str>>() {
+            return self.say(&text, sink);
+        }
+        for piece in raw.list() {
+            let Some(piece) = piece.read::<Piece<'_>>() else { continue };
+            match piece.kind.text() {
+                "thinking" => {
+                    self.reasoned = true;
+                    for inner in piece.thinking.list() {
+                        let inner: Piece<'_> = inner.read().unwrap_or_default();
+                        self.think(inner.text.text(), sink);
+                    }
+                }
+                _ if piece.text.0.is_some() => self.say(piece.text.text(), sink),
+                // Points to numbered results of the request: nothing to show without them.
+                "reference" => {}
+                kind => self.unknown.push(kind.to_owned()),
+            }
+        }
+    }
+
+    fn call(&mut self, call: &WireCall<'_>, reading: &Reading, sink: &dyn ReplySink) {
+        if let Some(mcp) = call.mcp.read::<WireFunction<'_>>() {
+            return self.hosted.push(hosted_mcp(call, &mcp));
+        }
+        let custom = call.kind.text() == "custom";
+        let function: WireFunction<'_> = if custom { call.custom } else { call.function }.read().unwrap_or_default();
+        let arguments = text_of(if custom { function.input } else { function.arguments });
+        self.fragment(call.index.0, call.id.text(), function.name.text(), &arguments, reading, sink);
+    }
+
+    /// DEV-B04: whose fragment it is, by id first, then by index, then by the order of beginnings. Later fragments
+    /// come with the id absent, empty or repeated; the first one that says something counts.
+    fn place(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let of_index = |index| self.calls.iter().rposition(|call| call.index == Some(index));
+        if !id.is_empty() {
+            let same = self.calls.iter().position(|call| call.id == id);
+            let nameless =
+                || index.and_then(of_index).filter(|at| self.calls.get(*at).is_some_and(|call| call.id.is_empty()));
+            return same.or_else(nameless);
+        }
+        match index {
+            Some(index) => of_index(index),
+            None if name.is_empty() => self.calls.len().checked_sub(1),
+            None => None,
+        }
+    }
+
+    fn fragment(
+        &mut self,
+        index: Option<u64>,
+        id: &str,
+        name: &str,
+        arguments: &str,
+        reading: &Reading,
+        sink: &dyn ReplySink,
+    ) {
+        let at = self.place(index, id, name).unwrap_or_else(|| {
+            self.calls.push(Call { index, ..Call::default() });
+            self.calls.len() - 1
+        });
+        let Some(call) = self.calls.get_mut(at) else { return };
+        if call.id.is_empty() {
+            id.clone_into(&mut call.id);
+        }
+        if call.name.is_empty() {
+            name.clone_into(&mut call.name);
+        }
+        call.arguments.push_str(arguments);
+        if !call.announced && !call.name.is_empty() {
+            call.announced = true;
+            sink.on(ReplyEvent::CallStarted { provider_id: call.id.clone(), name: reading.original(&call.name) });
+        }
+        if !arguments.is_empty() {
+            sink.on(ReplyEvent::Arguments { provider_id: call.id.clone(), delta: arguments.to_owned() });
+        }
+    }
+
+    /// Searches that Z.AI lists beside the message.
+    pub(super) fn found(&mut self, sources: Vec<Citation>) {
+        if !sources.is_empty() {
+            self.hosted.push(HostedOutput {
+                kind: HostedKind::Search,
+                id: None,
+                status: HostedStatus::Completed,
+                input: Vec::new(),
+                output: None,
+                sources,
+            });
+        }
+    }
+
+    /// Sources without places that some providers list beside the message.
+    pub(super) fn cite(&mut self, urls: Vec<String>) {
+        self.citations = urls.into_iter().map(url_citation).collect();
+    }
+
+    /// Gives each call without an id one that no other call of the conversation has.
+    pub(super) fn name_calls(&mut self, reply_id: &str) {
+        for (at, call) in self.calls.iter_mut().enumerate().filter(|(_, call)| call.id.is_empty()) {
+            let seed = format!("{reply_id}/{at}/{}/{}", call.name, call.arguments);
+            call.id = super::super::super::names::call_id(&seed, MADE_IDS);
+        }
+    }
+
+    /// The message's text so far, for a reader of tagged calls.
+    pub(super) fn text_mut(&mut self) -> &mut String {
+        &mut self.text
+    }
+
+    /// Whether any structured call came.
+    pub(super) fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    /// Adds a call that was read out of the text.
+    pub(super) fn add_call(&mut self, name: String, arguments: String) {
+        self.calls.push(Call { name, arguments, ..Call::default() });
+    }
+
+    /// The parts, in the order a model produces them: thoughts, text, calls.
+    pub(super) fn parts(&self, reading: &Reading, notices: &mut Vec<String>) -> Vec<Part> {
+        let mut parts = Vec::new();
+        if self.reasoned {
+            let summary = Some(self.reasoning.clone()).filter(|text| !text.is_empty());
+            parts.push(Part::Reasoning { summary });
+        }
+        parts.extend(self.hosted.iter().cloned().map(Part::Hosted));
+        if !self.text.is_empty() {
+            let list = format!("[{}]", self.annotations.join(","));
+            let raw = serde_json::from_str::<Raw<'_>>(&list).unwrap_or_default();
+            let mut citations = citations(raw, &self.text);
+            if citations.is_empty() {
+                citations.clone_from(&self.citations);
+            }
+            parts.push(Part::Text { text: self.text.clone(), citations });
+        }
+        if !self.refusal.is_empty() {
+            parts.push(Part::Refusal { text: self.refusal.clone() });
+        }
+        for kind in &self.unknown {
+            notices.push(format!("a piece of the unknown type `{kind}` was kept"));
+            parts.push(Part::Unknown { kind: kind.clone() });
+        }
+        parts.extend(self.calls.iter().map(|call| {
+            Part::Call(FunctionCall {
+                provider_id: call.id.clone(),
+                name: reading.original(&call.name),
+                arguments: normal_arguments(call.arguments.clone()),
+                complete: true,
+            })
+        }));
+        parts
+    }
+
+    /// The message as its provider would have sent it in one piece; `more` are fields that are not known here.
+    pub(super) fn to_wire(&self, more: Map<String, Value>) -> Map<String, Value> {
+        let mut fields = Map::new();
+        fields.insert("role".to_owned(), "assistant".into());
+        let content = if self.text.is_empty() { Value::Null } else { self.text.clone().into() };
+        fields.insert("content".to_owned(), content);
+        fields.extend(more);
+        if !self.refusal.is_empty() {
+            fields.insert("refusal".to_owned(), self.refusal.clone().into());
+        }
+        if !self.calls.is_empty() {
+            let call = |call: &Call| {
+                let arguments = normal_arguments(call.arguments.clone());
+                serde_json::json!({
+                    "id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments},
+                })
+            };
+            fields.insert("tool_calls".to_owned(), self.calls.iter().map(call).collect::<Vec<_>>().into());
+        }
+        fields
+    }
+}
+
+/// Twenty-four letters and digits, since the seed always holds a slash.
+const MADE_IDS: super::super::super::names::CallIdRule = super::super::super::names::CallIdRule::PORTABLE;
+
+fn text_of(raw: Raw<'_>) -> String {
+    raw.text_or_json().unwrap_or_default()
+}
+
+fn hosted_mcp(call: &WireCall<'_>, mcp: &WireFunction<'_>) -> HostedOutput {
+    let failed = mcp.error.get().is_some_and(|error| error != "\"\"");
+    let name = match mcp.server_label.some() {
+        Some(server) => format!("{server}.{}", mcp.name.text()),
+        None => mcp.name.text().to_owned(),
+    };
+    let input = [Some(name), mcp.arguments.text_or_json()].into_iter().flatten().filter(|text| !text.is_empty());
+    HostedOutput {
+        kind: HostedKind::Mcp,
+        id: call.id.some().map(str::to_owned),
+        status: if failed { HostedStatus::Failed } else { HostedStatus::Completed },
+        input: input.collect(),
+        output: if failed { mcp.error.text_or_json() } else { mcp.output.text_or_json() },
+        sources: Vec::new(),
+    }
+}
+
+pub(super) fn url_citation(url: String) -> Citation {
+    Citation { source: CitationSource::Url(url), title: None, quote: None, start: None, end: None }
+}

@@ -1,0 +1,159 @@
+//! A whole completion object.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    super::{
+        super::{
+            ModelError, ModelErrorKind,
+            dialect::Reading,
+            json::{Int, Raw, Str},
+        },
+        errors,
+        openai_response::{ended, mark_incomplete},
+        usage,
+    },
+    message::{Message, WireMessage, url_citation},
+};
+use crate::types::{Citation, Item, Reply, Stop, Usage};
+
+/// A completion or a chunk of one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WireCompletion<'a> {
+    #[serde(borrow)]
+    pub(super) id: Str<'a>,
+    #[serde(borrow)]
+    pub(super) choices: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) usage: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) error: Raw<'a>,
+    /// Z.AI: what its search found.
+    #[serde(borrow)]
+    pub(super) web_search: Raw<'a>,
+    /// Perplexity: the addresses it cites.
+    #[serde(borrow)]
+    pub(super) citations: Raw<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WireChoice<'a> {
+    pub(super) index: Int,
+    #[serde(borrow)]
+    pub(super) message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) finish_reason: Str<'a>,
+    /// Moonshot counts here.
+    #[serde(borrow)]
+    pub(super) usage: Raw<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Found<'a> {
+    #[serde(borrow)]
+    link: Str<'a>,
+    #[serde(borrow)]
+    title: Str<'a>,
+}
+
+/// Reads a whole body.
+pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
+    let bad = |why: String| ModelError::new(ModelErrorKind::BadResponse, why);
+    // Blank lines may precede the body while DeepSeek has it queued; JSON does not mind them.
+    let completion: WireCompletion<'_> =
+        serde_json::from_slice(body).map_err(|error| bad(format!("the reply is no completion: {error}")))?;
+    let choices = completion.choices.list();
+    if completion.error.get().is_some() || choices.is_empty() {
+        return Err(errors::inside_success(body));
+    }
+    let more_choices = choices.len() - 1;
+    let choice: WireChoice<'_> = choices.into_iter().next().and_then(Raw::read).unwrap_or_default();
+    let raw = choice.message.ok_or_else(|| bad("the first choice has no message".to_owned()))?;
+    let wire: WireMessage<'_> =
+        serde_json::from_str(raw.get()).map_err(|error| bad(format!("the message cannot be read: {error}")))?;
+    let mut message = Message::default();
+    message.take(&wire, reading, &());
+    message.found(found(completion.web_search));
+    message.cite(completion.citations.list().into_iter().filter_map(|raw| raw.read::<String>()).collect());
+    let mut notices = reading.notices.clone();
+    if more_choices > 0 {
+        notices.push(format!("{more_choices} further choices were left unread"));
+    }
+    let head = Head {
+        id: completion.id.some().map(str::to_owned),
+        usage: usage::read(completion.usage).or_else(|| usage::read(choice.usage)),
+        finish: choice.finish_reason.some().map(str::to_owned),
+    };
+    Ok(assemble(head, message, Some(raw.to_owned()), reading, notices))
+}
+
+/// What surrounds a message.
+#[derive(Debug, Default)]
+pub(super) struct Head {
+    pub(super) id: Option<String>,
+    pub(super) usage: Option<Usage>,
+    pub(super) finish: Option<String>,
+}
+
+/// The reply made of a message and what surrounds it.
+pub(super) fn assemble(
+    head: Head,
+    mut message: Message,
+    raw: Option<Box<RawValue>>,
+    reading: &Reading,
+    mut notices: Vec<String>,
+) -> Reply {
+    let mut raw = raw;
+    if reading.tagged_calls && !message.has_calls() && super::tagged::read(&mut message, reading, &mut notices) {
+        // The message as it came holds text that was a call; it is replayed as the call it is.
+        raw = None;
+    }
+    message.name_calls(head.id.as_deref().unwrap_or_default());
+    let parts = message.parts(reading, &mut notices);
+    let mut reply = Reply {
+        origin: (*reading.origin).clone(),
+        id: head.id,
+        items: vec![Item { raw: raw.map(Arc::from), parts }],
+        stop: Stop::End,
+        usage: head.usage,
+        notices,
+    };
+    reply.stop = stop(head.finish.as_deref(), &reply);
+    if matches!(reply.stop, Stop::Length | Stop::Failed(_)) {
+        mark_incomplete(&mut reply);
+    }
+    reply
+}
+
+fn stop(finish: Option<&str>, reply: &Reply) -> Stop {
+    match finish {
+        // Some servers say `stop` beside calls, or `tool_calls` beside none.
+        Some("stop" | "tool_calls" | "function_call" | "eos" | "end_turn") => ended(reply),
+        Some("length" | "model_length" | "max_tokens" | "model_context_window_exceeded") => Stop::Length,
+        Some("content_filter" | "sensitive") => Stop::Filtered,
+        Some(reason @ ("error" | "network_error" | "insufficient_system_resource")) => {
+            Stop::Failed(format!("the provider stopped with `{reason}`"))
+        }
+        Some(other) => Stop::Unknown(other.to_owned()),
+        None => Stop::Unknown("no finish reason".to_owned()),
+    }
+}
+
+/// What Z.AI's search found.
+pub(super) fn found(raw: Raw<'_>) -> Vec<Citation> {
+    let citation = |raw: Raw<'_>| {
+        let found: Found<'_> = raw.read()?;
+        let mut citation = url_citation(found.link.some()?.to_owned());
+        citation.title = found.title.some().map(str::to_owned);
+        Some(citation)
+    };
+    raw.list().into_iter().filter_map(citation).collect()
+}

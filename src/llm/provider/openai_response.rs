@@ -1,0 +1,295 @@
+//! OpenAI Responses (`POST /responses`), also spoken by xAI, Aliyun, DeepSeek and gateways.
+//!
+//! Facts of 2026-11: openai-python 3.57.0, docs.x.ai, help.aliyun.com, recorded traffic.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
+use serde_json::Value;
+
+use super::super::{
+    Conversation, ModelError, ModelRequest,
+    dialect::{Dialect, Fold, Reading, Target, Wire, WireError},
+    head::{self, Choice, Head},
+    json,
+    tools::{self, ToolBlock, ToolCache},
+};
+use crate::types::Reply;
+
+mod fold;
+mod history;
+mod item;
+mod reply;
+
+pub(super) use history::{call_id, is_object, wire_name};
+pub(super) use item::{citations, normal_arguments};
+pub(super) use reply::{ended, mark_all_incomplete, mark_incomplete};
+
+/// The dialect of OpenAI's Responses API.
+#[derive(Debug, Default)]
+pub struct OpenAiResponses {
+    tools: ToolCache,
+}
+
+impl Dialect for OpenAiResponses {
+    fn build(
+        &self,
+        request: &ModelRequest,
+        target: &Target,
+        conversation: &mut Conversation,
+    ) -> Result<Wire, WireError> {
+        let (entries, transcript) = conversation.split();
+        transcript.aim(&target.origin);
+        let block = transcript.tools(request, || self.block(request, target))?;
+        let names = std::sync::Arc::clone(&block.names);
+        let offer = head::offer(request, target, block)?;
+        let items = transcript.extend(entries, |entry, before, out| {
+            history::write(out, entry, before, target, &names);
+        });
+        let tool_bytes = offer.tools.as_ref().map_or(0, |tools| tools.bytes.len());
+        let mut head = Head::new(request, target, items.len() + tool_bytes)?;
+        write_head(&mut head, request, target, &offer);
+        let mut body = head.into_bytes();
+        json::put(&mut body, ",\"input\":[");
+        body.extend_from_slice(items);
+        json::put(&mut body, "]}");
+        let reading = Reading { origin: target.origin.clone(), names, tagged_calls: false, notices: offer.notices };
+        Ok(Wire { body: Bytes::from(body), reading })
+    }
+
+    fn parse(&self, body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
+        reply::parse(body, reading)
+    }
+
+    fn fold(&self, reading: Reading) -> Box<dyn Fold> {
+        Box::new(fold::ResponseFold::new(reading))
+    }
+}
+
+impl OpenAiResponses {
+    fn block(&self, request: &ModelRequest, target: &Target) -> Result<ToolBlock, WireError> {
+        let mut block = ToolBlock::functions(request, &target.api, &self.tools, render_function)?;
+        if !target.api.builtin_tools {
+            tools::without_builtin(request, target, &mut block.notices)?;
+            return Ok(block);
+        }
+        let (builtin, skipped) = builtin_tools(request);
+        block.notices.extend(skipped);
+        let mut raw_names: Vec<&str> = Vec::new();
+        for tool in &builtin {
+            if let Some(name) = tool.name() {
+                if block.names.original(name).is_some() || raw_names.contains(&name) {
+                    let place = "in `extra.builtin_tools`".to_owned();
+                    return Err(WireError::DuplicateTool { name: name.to_owned(), place });
+                }
+                raw_names.push(name);
+            }
+            let mut bytes = Vec::new();
+            json::value(&mut bytes, tool);
+            block.add(tool.kind(), &bytes);
+        }
+        Ok(block)
+    }
+}
+
+fn write_head(head: &mut Head<'_>, request: &ModelRequest, target: &Target, offer: &head::Offer) {
+    if request.stream {
+        head.field("stream", |out| json::put(out, "true"));
+    }
+    if !request.instructions.is_empty() {
+        head.field("instructions", |out| json::string(out, &request.instructions));
+    }
+    head.max_tokens(target);
+    head.optional("temperature", request.temperature);
+    if let Some(effort) = &request.reasoning_effort {
+        head.field("reasoning", |out| json::value(out, &serde_json::json!({"effort": effort})));
+    }
+    if let Some((name, schema)) = &request.response_schema {
+        let format = serde_json::json!({"type": "json_schema", "name": name, "schema": schema, "strict": true});
+        head.field("text", |out| json::value(out, &serde_json::json!({"format": format})));
+    }
+    if let Some(tools) = &offer.tools {
+        match &offer.choice {
+            None => {}
+            Some(Choice::Word(word)) => head.field("tool_choice", |out| json::string(out, word)),
+            Some(Choice::Function(name)) => head.field("tool_choice", |out| {
+                json::value(out, &serde_json::json!({"type": "function", "name": name}));
+            }),
+            Some(Choice::Hosted(kind)) => {
+                head.field("tool_choice", |out| json::value(out, &serde_json::json!({"type": kind})));
+            }
+        }
+        if target.api.takes_parallel {
+            head.optional("parallel_tool_calls", request.parallel_tool_calls.or(target.api.parallel_tool_calls));
+        }
+        head.extras(target);
+        head.field("tools", |out| {
+            out.push(b'[');
+            out.extend_from_slice(&tools.bytes);
+            out.push(b']');
+        });
+    } else {
+        head.extras(target);
+    }
+}
+
+/// A tool in a Responses request.
+///
+/// `type == "function"` with just name, description and parameters is a [`ResponseTool::Function`]; all else is
+/// passed through with every field it has, so that no provider tool is lost for want of a type of ours.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ResponseTool {
+    /// A plain function. Serialises as `type`, `name`, `description`, `parameters`, in this order.
+    Function {
+        /// Its name on the wire; never empty.
+        name: String,
+        /// What it does.
+        description: String,
+        /// The JSON Schema of its arguments.
+        parameters: Value,
+    },
+    /// A provider's own tool, or a function with options, as it is. Always an object with a text `type`.
+    Builtin(Value),
+}
+
+impl ResponseTool {
+    /// The name it is called by, where it has one.
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Function { name, .. } => Some(name),
+            Self::Builtin(tool) => tool.get("name").and_then(Value::as_str),
+        }
+    }
+
+    fn kind(&self) -> &str {
+        match self {
+            Self::Function { .. } => "function",
+            Self::Builtin(tool) => tool.get("type").and_then(Value::as_str).unwrap_or_default(),
+        }
+    }
+}
+
+impl Serialize for ResponseTool {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Function { name, description, parameters } => {
+                let mut map = serializer.serialize_map(Some(4))?;
+                map.serialize_entry("type", "function")?;
+                map.serialize_entry("name", name)?;
+                map.serialize_entry("description", description)?;
+                map.serialize_entry("parameters", parameters)?;
+                map.end()
+            }
+            Self::Builtin(tool) => tool.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ResponseTool {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let Some(tool) = value.as_object() else { return Err(de::Error::custom("a tool must be an object")) };
+        let kind = match tool.get("type") {
+            Some(Value::String(kind)) => kind,
+            Some(_) => return Err(de::Error::custom("the `type` of a tool must be a text")),
+            None => return Err(de::Error::missing_field("type")),
+        };
+        if kind != "function" {
+            return Ok(Self::Builtin(value));
+        }
+        let name = match tool.get("name") {
+            Some(Value::String(name)) if !name.is_empty() => name,
+            Some(_) => return Err(de::Error::custom("the `name` of a function must be a text that is not empty")),
+            None => return Err(de::Error::missing_field("name")),
+        };
+        match (tool.len(), tool.get("description"), tool.get("parameters")) {
+            (4, Some(Value::String(description)), Some(parameters)) => Ok(Self::Function {
+                name: name.clone(),
+                description: description.clone(),
+                parameters: parameters.clone(),
+            }),
+            _ => Ok(Self::Builtin(value)),
+        }
+    }
+}
+
+/// The raw provider tools of a request that are valid, and a word about each that was skipped.
+pub(crate) fn builtin_tools(request: &ModelRequest) -> (Vec<ResponseTool>, Vec<String>) {
+    let list = match request.extra.get("builtin_tools") {
+        None | Some(Value::Null) => return (Vec::new(), Vec::new()),
+        Some(Value::Array(list)) => list,
+        Some(other) => {
+            let tool = summary(other);
+            tracing::warn!(%tool, error = "`builtin_tools` must be an array", "skipping built-in tools");
+            return (Vec::new(), vec![format!("`builtin_tools` was skipped: it must be an array, found {tool}")]);
+        }
+    };
+    let (mut valid, mut skipped) = (Vec::new(), Vec::new());
+    for (index, value) in list.iter().enumerate() {
+        match ResponseTool::deserialize(value) {
+            Ok(tool) => valid.push(tool),
+            Err(error) => {
+                let tool = summary(value);
+                tracing::warn!(index, %tool, %error, "skipping an invalid built-in tool");
+                skipped.push(format!("`builtin_tools[{index}]` was skipped: {error}, found {tool}"));
+            }
+        }
+    }
+    (valid, skipped)
+}
+
+/// All tools of a request: functions first, then provider tools, each in the order given.
+#[cfg(test)]
+pub(crate) fn collect_tools(request: &ModelRequest) -> Vec<ResponseTool> {
+    let function = |def: &std::sync::Arc<super::super::ToolDef>| ResponseTool::Function {
+        name: def.name.to_string(),
+        description: def.description.clone(),
+        parameters: (*def.parameters).clone(),
+    };
+    request.tools_defs.iter().map(function).chain(builtin_tools(request).0).collect()
+}
+
+/// The shape of a value without what may be secret in it: types and key names, and the `type` it claims.
+fn summary(value: &Value) -> String {
+    let shape = |value: &Value| -> Cow<'static, str> {
+        match value {
+            Value::Null => "null".into(),
+            Value::Bool(_) => "boolean".into(),
+            Value::Number(_) => "number".into(),
+            Value::String(text) => format!("text of {} characters", text.chars().count()).into(),
+            Value::Array(list) => format!("array of {}", list.len()).into(),
+            Value::Object(map) => format!("object of {}", map.len()).into(),
+        }
+    };
+    let Value::Object(map) = value else { return shape(value).into_owned() };
+    let field = |(key, value): (&String, &Value)| -> String {
+        let key: String = key.chars().take(32).collect();
+        match value {
+            Value::String(kind) if key == "type" && kind.len() <= 64 => format!("{key}: \"{kind}\""),
+            other => format!("{key}: {}", shape(other)),
+        }
+    };
+    let mut fields: Vec<String> = map.iter().take(8).map(field).collect();
+    if map.len() > 8 {
+        fields.push(format!("{} more", map.len() - 8));
+    }
+    format!("{{{}}}", fields.join(", "))
+}
+
+/// A function tool of ours. One that is to be strict goes out as a tool with options.
+fn render_function(name: &str, description: &str, parameters: Value, strict: bool) -> Vec<u8> {
+    let tool = if strict {
+        ResponseTool::Builtin(serde_json::json!({
+            "type": "function", "name": name, "description": description, "parameters": parameters, "strict": true,
+        }))
+    } else {
+        ResponseTool::Function { name: name.to_owned(), description: description.to_owned(), parameters }
+    };
+    let mut out = Vec::new();
+    json::value(&mut out, &tool);
+    out
+}
+
+#[cfg(test)]
+pub(super) mod tests;

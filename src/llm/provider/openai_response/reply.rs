@@ -1,0 +1,172 @@
+//! A whole response object.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    super::{
+        super::{
+            ModelError, ModelErrorKind,
+            dialect::Reading,
+            json::{Raw, Str},
+        },
+        errors, usage,
+    },
+    item,
+};
+use crate::types::{FunctionCall, HostedKind, HostedStatus, Item, Part, Reply, Stop};
+
+/// A response object as it lies on the wire. Items stay text until each is read on its own.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct WireResponse<'a> {
+    #[serde(borrow)]
+    pub(super) id: Str<'a>,
+    #[serde(borrow)]
+    pub(super) model: Str<'a>,
+    #[serde(borrow)]
+    pub(super) status: Str<'a>,
+    #[serde(borrow)]
+    pub(super) error: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) incomplete_details: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) output: Option<Vec<&'a RawValue>>,
+    #[serde(borrow)]
+    pub(super) usage: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) tool_usage: Raw<'a>,
+    /// The flat error form.
+    #[serde(borrow)]
+    code: Str<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Incomplete<'a> {
+    #[serde(borrow)]
+    reason: Str<'a>,
+}
+
+/// Reads a whole body.
+pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
+    let response: WireResponse<'_> = serde_json::from_slice(body).map_err(|error| {
+        ModelError::new(ModelErrorKind::BadResponse, format!("the reply is no Responses object: {error}"))
+    })?;
+    if let Some(error) = failure(&response, body) {
+        return Err(error);
+    }
+    let items = response.output.clone().unwrap_or_default();
+    Ok(assemble(&response, items, reading))
+}
+
+/// The failure that a body with status 200 reports.
+pub(super) fn failure(response: &WireResponse<'_>, body: &[u8]) -> Option<ModelError> {
+    let failed = response.error.get().is_some() || response.status.text() == "failed";
+    let flat = response.output.is_none() && (response.code.some().is_some() || response.status.some().is_none());
+    (failed || flat).then(|| errors::inside_success(body))
+}
+
+/// The reply made of a response's head and its items.
+pub(super) fn assemble(response: &WireResponse<'_>, raws: Vec<&RawValue>, reading: &Reading) -> Reply {
+    let mut notices = reading.notices.clone();
+    let mut items = Vec::with_capacity(raws.len());
+    let mut outputs = Vec::new();
+    for raw in raws {
+        let read = item::read(raw, reading, &mut notices);
+        outputs.extend(read.output_of);
+        items.push(Item { raw: Some(Arc::from(raw.to_owned())), parts: read.parts });
+    }
+    for (call, output) in outputs {
+        attach(&mut items, &call, output);
+    }
+    let mut usage = usage::read(response.usage);
+    if let Some(usage) = &mut usage
+        && usage.searches == 0
+    {
+        usage.searches = usage::searches(response.tool_usage).unwrap_or_else(|| searches(&items));
+    }
+    let mut reply = Reply {
+        origin: (*reading.origin).clone(),
+        id: response.id.some().map(str::to_owned),
+        items,
+        stop: Stop::End,
+        usage,
+        notices,
+    };
+    reply.stop = stop(response, &reply);
+    if reply.stop == Stop::Length {
+        mark_incomplete(&mut reply);
+    }
+    reply
+}
+
+/// Puts the output of a hosted call, which came as an item of its own, to the call.
+fn attach(items: &mut [Item], call: &str, output: String) {
+    let parts = items.iter_mut().flat_map(|item| &mut item.parts);
+    for part in parts {
+        if let Part::Hosted(hosted) = part
+            && hosted.id.as_deref() == Some(call)
+        {
+            hosted.output = Some(output);
+            hosted.status = HostedStatus::Completed;
+            return;
+        }
+    }
+}
+
+fn searches(items: &[Item]) -> u64 {
+    let parts = items.iter().flat_map(|item| &item.parts);
+    let done = parts.filter(|part| {
+        matches!(part, Part::Hosted(output) if output.kind == HostedKind::Search && output.status == HostedStatus::Completed)
+    });
+    done.count() as u64
+}
+
+fn stop(response: &WireResponse<'_>, reply: &Reply) -> Stop {
+    match response.status.text() {
+        "completed" | "" => ended(reply),
+        "incomplete" => {
+            let details: Incomplete<'_> = response.incomplete_details.read().unwrap_or_default();
+            match details.reason.text() {
+                "max_output_tokens" => Stop::Length,
+                "content_filter" => Stop::Filtered,
+                other => Stop::Unknown(format!("incomplete: {other}")),
+            }
+        }
+        "cancelled" => Stop::Failed("the provider cancelled the response".to_owned()),
+        other => Stop::Unknown(other.to_owned()),
+    }
+}
+
+/// How a reply that is complete ended, told by what is in it.
+pub(in super::super) fn ended(reply: &Reply) -> Stop {
+    let refused = reply.parts().any(|part| matches!(part, Part::Refusal { .. }));
+    if reply.calls().next().is_some() {
+        Stop::ToolCalls
+    } else if refused {
+        Stop::Refused
+    } else {
+        Stop::End
+    }
+}
+
+/// DEV-B03: the output ended inside a call, unless its arguments are whole.
+pub(in super::super) fn mark_incomplete(reply: &mut Reply) {
+    for_each_call(reply, |call| call.complete = super::history::is_object(&call.arguments));
+}
+
+/// The stream broke off: no call can be trusted, since more of its arguments may have been on the way.
+pub(in super::super) fn mark_all_incomplete(reply: &mut Reply) {
+    for_each_call(reply, |call| call.complete = false);
+}
+
+fn for_each_call(reply: &mut Reply, mut change: impl FnMut(&mut FunctionCall)) {
+    for part in reply.items.iter_mut().flat_map(|item| &mut item.parts) {
+        if let Part::Call(call) = part {
+            change(call);
+        }
+    }
+}

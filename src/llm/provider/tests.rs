@@ -1,0 +1,134 @@
+//! What holds for both dialects: nothing panics on foreign bytes, and cuts do not matter.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{OpenAiChat, OpenAiResponses};
+use crate::{
+    llm::{Dialect, ModelError, Reading, SseParser},
+    types::{Api, Origin, Reply},
+};
+
+fn dialects() -> [(Box<dyn Dialect>, Reading); 2] {
+    let reading = |api| {
+        Reading::of(Origin { provider: "p".parse().unwrap(), api, model: "m".parse().unwrap(), family: "m".to_owned() })
+    };
+    [(Box::<OpenAiResponses>::default(), reading(Api::Responses)), (Box::<OpenAiChat>::default(), reading(Api::Chat))]
+}
+
+fn fold(dialect: &dyn Dialect, reading: &Reading, pieces: &[&[u8]]) -> Result<Reply, ModelError> {
+    let (mut parser, mut fold) = (SseParser::new(), dialect.fold(reading.clone()));
+    for piece in pieces {
+        parser.push(piece, |event| fold.push(event, &())).unwrap();
+    }
+    parser.end(|event| fold.push(event, &()));
+    fold.finish()
+}
+
+fn as_value(reply: Result<Reply, ModelError>) -> Value {
+    match reply {
+        Ok(reply) => serde_json::to_value(reply).unwrap(),
+        Err(error) => json!({"error": error}),
+    }
+}
+
+/// JSON in which the names that mean something turn up often, with values that often have the wrong type.
+fn any_json() -> impl Strategy<Value = Value> {
+    let word = prop::sample::select(vec![
+        "message",
+        "function_call",
+        "reasoning",
+        "web_search_call",
+        "custom_tool_call",
+        "completed",
+        "failed",
+        "tool_calls",
+        "response.completed",
+        "response.output_item.added",
+        "response.output_item.done",
+        "response.output_text.delta",
+        "response.function_call_arguments.delta",
+        "error",
+        "stop",
+        "length",
+        "null",
+        "{\"a\":",
+        "",
+        "é\u{2028}",
+    ]);
+    let leaf = prop_oneof![
+        word.prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<bool>().prop_map(Value::from),
+        Just(Value::Null)
+    ];
+    let key = prop::sample::select(vec![
+        "type",
+        "output",
+        "choices",
+        "message",
+        "delta",
+        "content",
+        "text",
+        "tool_calls",
+        "function",
+        "name",
+        "arguments",
+        "id",
+        "call_id",
+        "index",
+        "output_index",
+        "item",
+        "response",
+        "usage",
+        "input_tokens",
+        "prompt_tokens",
+        "status",
+        "error",
+        "finish_reason",
+        "annotations",
+        "url",
+        "start_index",
+        "end_index",
+        "summary",
+        "action",
+        "sources",
+        "code",
+    ]);
+    leaf.prop_recursive(5, 60, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((key.clone(), inner), 0..6)
+                .prop_map(|pairs| pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        for (dialect, reading) in dialects() {
+            let _ = dialect.parse(&bytes, &reading);
+            let _ = fold(dialect.as_ref(), &reading, &[&bytes]);
+        }
+    }
+
+    #[test]
+    fn arbitrary_json_never_panics_and_cuts_do_not_matter(
+        bodies in prop::collection::vec(any_json(), 1..8),
+        cuts in prop::collection::vec(0usize..4000, 0..12),
+    ) {
+        let sse: String = bodies.iter().map(|body| format!("data: {body}\r\n\r\n")).collect();
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(sse.len())).collect();
+        cuts.extend([0, sse.len()]);
+        cuts.sort_unstable();
+        let pieces: Vec<&[u8]> = cuts.windows(2).map(|pair| &sse.as_bytes()[pair[0]..pair[1]]).collect();
+        for (dialect, reading) in dialects() {
+            for body in &bodies {
+                let _ = dialect.parse(body.to_string().as_bytes(), &reading);
+            }
+            let whole = as_value(fold(dialect.as_ref(), &reading, &[sse.as_bytes()]));
+            prop_assert_eq!(as_value(fold(dialect.as_ref(), &reading, &pieces)), whole);
+        }
+    }
+}
