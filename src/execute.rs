@@ -5,6 +5,7 @@
 
 pub mod errors;
 mod executor;
+pub mod files;
 mod function;
 mod http;
 mod registry;

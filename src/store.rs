@@ -1,6 +1,7 @@
 //! The database: the journal of every turn, and what lists show of it. The only place that names `sqlx`.
 
 mod memory;
+pub mod passages;
 mod sqlite;
 
 use std::fmt;

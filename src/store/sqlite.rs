@@ -59,7 +59,7 @@ impl SqliteJournal {
     }
 }
 
-fn make_private(path: &Path) -> std::io::Result<()> {
+pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }

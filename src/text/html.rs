@@ -52,7 +52,8 @@ fn unescape(markdown: &str) -> String {
         let mut blank = true;
         while let Some(c) = chars.next() {
             code ^= c == '`';
-            let escape = c == '\\' && !code && !blank && chars.peek().is_some_and(|next| "_*[]()<>~.!&{}+-#".contains(*next));
+            let escape =
+                c == '\\' && !code && !blank && chars.peek().is_some_and(|next| "_*[]()<>~.!&{}+-#".contains(*next));
             if !escape {
                 text.push(c);
             }

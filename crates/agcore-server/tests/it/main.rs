@@ -1,0 +1,3 @@
+//! Tests of the real program.
+
+mod pdf_worker;
