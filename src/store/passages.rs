@@ -135,16 +135,14 @@ impl PassageStore {
             .synchronous(SqliteSynchronous::Normal)
             .busy_timeout(Duration::from_secs(60));
         let pool = SqlitePoolOptions::new().max_connections(4).connect_with(options).await?;
-        let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
-        let version: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut *transaction).await?;
-        if version == 0 {
-            sqlx::raw_sql(TABLES).execute(&mut *transaction).await?;
-        } else if version != FORMAT {
-            transaction.rollback().await?;
-            pool.close().await;
-            return Err(sqlx::Error::Protocol(format!("format {version}, not {FORMAT}")));
+        match version(&pool).await? {
+            FORMAT => {}
+            0 => make_tables(&pool).await?,
+            other => {
+                pool.close().await;
+                return Err(sqlx::Error::Protocol(format!("format {other}, not {FORMAT}")));
+            }
         }
-        transaction.commit().await?;
         Ok(Self { pool })
     }
 
@@ -263,6 +261,20 @@ impl PassageStore {
         let rows = sqlx::query(sql).bind(file).bind(first).bind(last).fetch_all(&self.pool).await?;
         Ok(rows.iter().map(read_passage).collect::<Result<_, _>>()?)
     }
+}
+
+async fn version(pool: &SqlitePool) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar("PRAGMA user_version").fetch_one(pool).await
+}
+
+/// Makes the tables, unless another process has done so meanwhile.
+async fn make_tables(pool: &SqlitePool) -> Result<(), sqlx::Error> {
+    let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
+    let version: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut *transaction).await?;
+    if version == 0 {
+        sqlx::raw_sql(TABLES).execute(&mut *transaction).await?;
+    }
+    transaction.commit().await
 }
 
 fn json(values: &(impl serde::Serialize + ?Sized)) -> String {

@@ -5,12 +5,13 @@
 //! `built`, `in`, `builtin`). Scripts without spaces (Chinese, Japanese, Korean, Thai) count by single characters and
 //! by pairs.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// The longest word in bytes; longer runs (hashes, base64) are no words.
 const MAX_WORD_BYTES: usize = 48;
 
-/// Calls `emit` with each word of `text` and its position; forms of one word share a position.
+/// Calls `emit` with each word of `text` and its position. Forms of one word share a position; between the parts of
+/// a sentence positions jump, and more so between sentences, so that near positions mean that words belong together.
 pub fn each_word(text: &str, emit: &mut dyn FnMut(&str, u32)) {
     Scanner { emit, position: 0, joint: None }.scan(text);
 }
@@ -25,28 +26,26 @@ pub fn push_words(text: &str, line: &mut String) {
     });
 }
 
-/// What a question looks for, each word once, in order: without words that every text has. Chinese is looked up by
-/// pairs of characters; a single one only where it stands alone.
-pub fn query_words(question: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for piece in pieces(question) {
-        let alone = piece.chars().filter(|c| is_unspaced(*c)).count() <= 1;
-        each_word(&piece, &mut |word, _| {
-            let mut chars = word.chars();
-            let single = chars.next().is_some_and(is_unspaced) && chars.next().is_none();
-            if (!single || alone) && !is_stop_word(word) && !found.iter().any(|known| known == word) {
-                found.push(word.to_owned());
-            }
-        });
-    }
-    if found.is_empty() {
-        each_word(question, &mut |word, _| {
-            if !found.iter().any(|known| known == word) {
-                found.push(word.to_owned());
-            }
-        });
-    }
-    found
+/// What a question looks for, in its order: terms, each with the forms that count as it (`built-in`: `built` or
+/// `builtin`). Words that every text has are left out, unless there are no others. Chinese is looked up by pairs of
+/// characters; a single one only where it stands alone.
+pub fn query_terms(question: &str) -> Vec<Vec<String>> {
+    let found: Vec<Vec<String>> = pieces(question).iter().flat_map(|piece| terms(piece, true)).collect();
+    if found.is_empty() { terms(question, false) } else { found }
+}
+
+fn terms(piece: &str, content_only: bool) -> Vec<Vec<String>> {
+    let alone = piece.chars().filter(|c| is_unspaced(*c)).count() <= 1;
+    let mut found: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    each_word(piece, &mut |word, position| {
+        let mut chars = word.chars();
+        let single = chars.next().is_some_and(is_unspaced) && chars.next().is_none();
+        if (single && !alone) || (content_only && is_stop_word(word)) {
+            return;
+        }
+        found.entry(position).or_default().push(word.to_owned());
+    });
+    found.into_values().collect()
 }
 
 /// Whether a word (already stemmed) is one that every English text has.
@@ -150,6 +149,7 @@ impl Scanner<'_> {
             let (gap, tail) = rest.split_at(start);
             if !gap.is_empty() && gap != "-" {
                 self.joint = None;
+                self.position = self.position.saturating_add(jump(gap));
             }
             let unspaced = tail.chars().next().is_some_and(is_unspaced);
             let end = if unspaced { end_of_unspaced(tail) } else { end_of_word(tail) };
@@ -197,23 +197,33 @@ impl Scanner<'_> {
         }
         let parts = parts(&run);
         if parts.len() > 1 {
-            let first = self.position;
-            for part in &parts {
-                let part = part.to_lowercase();
-                self.put(&stem(&part));
+            for (index, part) in parts.iter().enumerate() {
+                self.put(&stem(&part.to_lowercase()));
+                if index == 0 {
+                    self.put(&stem(&whole));
+                }
                 self.position += 1;
             }
-            let next = std::mem::replace(&mut self.position, first);
-            self.put(&stem(&whole));
-            self.position = next;
         } else {
-            self.put(&stem(&whole));
             if let Some(joint) = joint {
-                self.put(&stem(&format!("{joint}{whole}")));
+                (self.emit)(&stem(&format!("{joint}{whole}")), self.position.saturating_sub(1));
             }
+            self.put(&stem(&whole));
             self.position += 1;
         }
         self.joint = hyphen.then_some(whole);
+    }
+}
+
+/// By how much the text between two words sets them apart.
+fn jump(gap: &str) -> u32 {
+    let ends = |c: char| matches!(c, '.' | '!' | '?' | '。' | '！' | '？');
+    if gap.contains("\n\n") || (gap.len() > 1 && gap.contains(ends)) {
+        8
+    } else if gap.len() > 1 && gap.contains([',', ';', ':', '(', ')', '|', '，', '；', '：', '、', '（', '）']) {
+        2
+    } else {
+        0
     }
 }
 
@@ -342,9 +352,9 @@ mod tests {
     fn identifiers_count_as_a_whole_and_by_their_parts() {
         assert_eq!(
             line("ResponseTool builtin_tools HTTPServer"),
-            "respons tool responsetool builtin tool builtintool http server httpserver"
+            "respons responsetool tool builtin builtintool tool http httpserver server"
         );
-        assert_eq!(line("built-in k8s v5.2 user's"), "built in builtin k8s v5.2 user");
+        assert_eq!(line("built-in k8s v5.2 user's"), "built builtin in k8s v5.2 user");
     }
 
     #[test]
@@ -367,18 +377,29 @@ mod tests {
     #[test]
     fn chinese_counts_by_characters_and_pairs() {
         assert_eq!(line("退货政策v2"), "退 退货 货 货政 政 政策 策 v2");
-        assert_eq!(query_words("退货政策是什么？"), ["退货", "货政", "政策"]);
-        assert_eq!(query_words("猫"), ["猫"]);
-        assert_eq!(query_words("如何配置 builtin_tools 的超时"), ["配置", "builtin", "tool", "builtintool", "超时"]);
+        assert_eq!(sought("退货政策是什么？"), "退货 货政 政策");
+        assert_eq!(sought("猫"), "猫");
+        assert_eq!(sought("如何配置 builtin_tools 的超时"), "配置 builtin|builtintool tool 超时");
+    }
+
+    fn sought(question: &str) -> String {
+        query_terms(question).iter().map(|forms| forms.join("|")).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn a_question_keeps_its_content_words_in_order() {
         assert_eq!(
-            query_words("What happens to a built-in tool value that is not a valid tool?"),
-            ["built", "builtin", "tool", "valu", "valid"]
+            sought("What happens to a built-in tool value that is not a valid tool?"),
+            "built|builtin tool valu valid tool"
         );
-        assert_eq!(query_words("who is it?"), ["who", "is", "it"]);
+        assert_eq!(sought("who is it?"), "who is it");
+    }
+
+    #[test]
+    fn words_of_one_phrase_are_nearer_than_words_of_two() {
+        let mut positions = Vec::new();
+        each_word("tools, values. Valid ones", &mut |_, position| positions.push(position));
+        assert_eq!(positions, [0, 3, 12, 13]);
     }
 
     #[test]
@@ -390,7 +411,7 @@ mod tests {
         #[test]
         fn any_text_has_words(text in "\\PC{0,80}") {
             each_word(&text, &mut |word, _| assert!(!word.is_empty() && !word.contains(' ')));
-            let _ = query_words(&text);
+            let _ = query_terms(&text);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A folder and its index.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -30,8 +30,8 @@ use super::{
 
 /// How many passages BM25 hands to ranking.
 const CANDIDATES: u32 = 80;
-/// A question is cut to this many words.
-const MAX_QUERY_WORDS: usize = 48;
+/// A question is cut to this many terms.
+const MAX_QUERY_TERMS: usize = 48;
 /// A batch is written when it has this many files or passages.
 const BATCH_FILES: usize = 256;
 const BATCH_PASSAGES: usize = 4096;
@@ -212,8 +212,9 @@ impl Workspace {
     /// [`FilesError::Glob`] for a malformed pattern, [`FilesError::Store`] when the index fails.
     pub async fn search(&self, question: &str, limit: usize, glob: Option<&str>) -> Result<Vec<Passage>, FilesError> {
         let inner = &*self.0;
-        let mut asked = words::query_words(question);
-        asked.truncate(MAX_QUERY_WORDS);
+        let mut terms = words::query_terms(question);
+        terms.truncate(MAX_QUERY_TERMS);
+        let asked: Vec<String> = terms.iter().flatten().cloned().collect::<BTreeSet<_>>().into_iter().collect();
         let frequencies = inner.store.frequencies(&asked).await?;
         let within = glob.map(|glob| self.matching(glob)).transpose()?;
         let sought = sought(&asked, &frequencies, inner.passages);
@@ -222,7 +223,7 @@ impl Workspace {
         }
         let wanted = CANDIDATES.max(u32::try_from(limit).unwrap_or(u32::MAX).saturating_mul(2));
         let rows = inner.store.search(&sought, within.as_deref(), wanted).await?;
-        let query = Query::new(asked, &frequencies, inner.passages);
+        let query = Query::new(terms, &frequencies, inner.passages);
         let path_of = |id| inner.by_id.get(&id).and_then(|at| inner.files.get(*at)).map(|file| file.path.as_str());
         Ok(rank(&query, rows, path_of, limit))
     }

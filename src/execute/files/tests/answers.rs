@@ -1,6 +1,8 @@
 //! Questions whose answer stands in one passage of a folder of many: it has to come first.
 
-use super::*;
+use pretty_assertions::assert_eq;
+
+use super::House;
 
 const DOCS: &[(&str, &str)] = &[
     (
@@ -90,7 +92,7 @@ const QUESTIONS: &[(&str, &str, &str)] = &[
     ("Does the chat adapter support built-in tools?", "adapter/chat.md", "does not pretend"),
     ("Does waiting for a person count towards the wall time?", "turn/limits.md", "does not count as wall time"),
     ("What happens when a turn reaches its limit?", "turn/limits.md", "ends with an answer"),
-    ("Is a write repeated after a crash?", "turn/resume.md", "never runs twice"),
+    ("Does a started write run again after a crash?", "turn/resume.md", "never runs twice"),
     ("What is an approval bound to?", "policy/approval.md", "hash of exactly the arguments"),
     ("Which rule wins when several match?", "policy/rules.md", "most restrictive"),
     ("Where is the configuration file?", "install.md", "XDG_CONFIG_HOME"),
