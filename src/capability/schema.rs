@@ -86,20 +86,16 @@ fn is_rust_format(format: &str) -> bool {
 /// root is an object (arguments always are one), and an object without `properties` gets them, at every depth. Key order
 /// is kept.
 pub(super) fn normal(schema: Value) -> Value {
-    let mut schema = match schema {
-        Value::Null | Value::Bool(true) => json!({}),
-        Value::Object(keywords) if keywords.get("type").is_some_and(|kind| kind == "null") => json!({}),
-        given => given,
-    };
+    let nothing =
+        schema.is_null() || schema == Value::Bool(true) || schema.get("type").is_some_and(|kind| kind == "null");
+    let mut schema = if nothing { json!({}) } else { schema };
     if let Value::Object(keywords) = &mut schema {
-        match keywords.get_mut("type") {
-            Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "object") => {
-                keywords.insert("type".into(), "object".into());
-            }
-            Some(_) => {}
-            None => {
-                keywords.shift_insert(0, "type".into(), "object".into());
-            }
+        let kind = keywords.get("type");
+        let among = kind.and_then(Value::as_array).is_some_and(|kinds| kinds.iter().any(|kind| kind == "object"));
+        if kind.is_none() {
+            keywords.shift_insert(0, "type".into(), "object".into());
+        } else if among {
+            keywords.insert("type".into(), "object".into());
         }
         fill(keywords, 0);
     }

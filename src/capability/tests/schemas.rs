@@ -37,6 +37,11 @@ fn a_nested_object_gets_its_properties_too() {
     assert_eq!(built(schema), expected);
 }
 
+#[test]
+fn a_root_that_may_be_an_object_is_one() {
+    assert_eq!(built(json!({"type": ["object", "null"]})), json!({"type": "object", "properties": {}}));
+}
+
 /// DEV-D01, DEV-D02: what a provider cannot take is the adapter's to convert; the contract keeps it.
 #[test]
 fn references_and_branches_at_the_root_are_kept() {
