@@ -12,9 +12,11 @@ pub mod net;
 pub mod policy;
 pub mod projection;
 pub mod route;
+pub mod runtime;
 pub mod secret;
 pub mod store;
 pub mod text;
+pub mod trace;
 pub mod turn;
 pub mod types;
 

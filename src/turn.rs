@@ -1,8 +1,8 @@
 //! A turn: one user input taken to one final answer.
 //!
 //! [`Turn`] is a pure machine: [`Turn::apply`] folds an [`Event`] of the journal into the state, [`Turn::next`]
-//! says what must happen now. A driver performs the [`Step`], appends what came of it and loops. Resuming after a
-//! crash is reading the journal, folding it, and going on.
+//! says what must happen now. The driver ([`run`], [`resume`]) performs the [`Step`], appends what came of it and
+//! loops. Resuming after a crash is reading the journal, folding it, and going on.
 
 mod call;
 mod event;
@@ -10,14 +10,37 @@ mod ledger;
 mod limit;
 mod machine;
 mod progress;
+
+mod answer;
+mod ask;
+mod decide;
+mod digest;
+mod drive;
+mod error;
+mod internal;
+mod log;
+mod outcome;
+mod parts;
+mod prepare;
+mod prompt;
+mod run;
+mod watch;
+
 #[cfg(test)]
 mod tests;
 
 pub use call::{Call, CallStage};
+pub use drive::{Company, TurnEnd, TurnOutcome, decide_approval, requests, resume, run};
+pub use error::TurnError;
 pub use event::{
     ApprovalDecided, CallDecided, CallFinished, CallOutcome, CallStarted, CallStatus, EndReason, Ended, Event, Exposed,
     LimitKind, ModelCallFailed, ModelCallStarted, ModelOptions, ModelReplied, OnReject, Prepared, Recorded, Resumed,
     Started, Verdict, Withheld,
 };
 pub use ledger::Ledger;
+pub use log::{input_text, read_events};
 pub use machine::{IllegalEvent, ModelStep, Phase, Step, Turn};
+pub use parts::{Parts, Shown, Tool, Toolbox};
+pub use watch::{ApprovalAnswer, ApprovalRequest, Approver, Watcher};
+
+use drive::Driver;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs,
+    fmt, fs,
     path::Path,
     sync::Arc,
 };
@@ -43,6 +43,12 @@ pub struct Quarantined {
     pub id: Option<String>,
     /// Why it cannot be used, and where it stands.
     pub reason: CapabilityError,
+}
+
+impl fmt::Display for Quarantined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.id.as_deref().unwrap_or("an entry without an id"), self.reason)
+    }
 }
 
 /// A capability that a later source replaced.

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How the examples of a set of rule files came out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct CheckReport {
     /// How many examples came out as they say.
     pub passed: usize,
@@ -32,7 +32,7 @@ pub struct CheckReport {
 }
 
 /// An example that came out otherwise.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Failure {
     /// The file.
     pub file: String,

@@ -12,10 +12,11 @@ use crate::{
     capability::{Capability, CapabilityBuilder, Registry, RegistryBuilder},
     clock::{Clock, SystemClock},
     config::Limits,
-    execute::{CallContext, Executor, Executors, IntoOutput, Slots, function},
+    execute::{CallContext, Executor, Executors, HttpTool, IntoOutput, Slots, function},
     intent::Detector,
     llm::{Extractive, Model},
-    policy::{Gate, PolicyEngine, Principal},
+    net::{HttpClient, HttpConfig},
+    policy::{DEFAULT_RULES, Gate, PolicyEngine, Principal},
     projection::{ArtifactStore, MemoryArtifacts},
     route::{Observed, Router, Weights},
     secret::{Known, Redactor},
@@ -255,6 +256,7 @@ impl RuntimeBuilder {
             Some(engine) => engine,
             None => Arc::new(gate(&self.policies)?),
         };
+        let executors = with_http_tools(self.executors, &registry)?;
         let shown = Shown::of(&registry);
         let parts = Parts {
             clock: self.clock,
@@ -265,7 +267,7 @@ impl RuntimeBuilder {
             gate,
             router: Router::new(Weights::default()),
             observed: Observed::new(),
-            executors: self.executors,
+            executors,
             slots: Slots::default(),
             model: self.model.unwrap_or_else(|| Arc::new(Extractive::default())),
             redactor: Arc::new(Redactor::new(&self.secrets)),
@@ -279,13 +281,26 @@ impl RuntimeBuilder {
     }
 }
 
+/// Capabilities that are declared HTTP calls run without a function of anybody's.
+fn with_http_tools(mut executors: Executors, registry: &Registry) -> Result<Executors, RuntimeError> {
+    let mut client = None;
+    for capability in registry.iter().filter(|capability| capability.execution.http.is_some()) {
+        let client = match &client {
+            Some(client) => HttpClient::clone(client),
+            None => client.insert(HttpClient::new(&HttpConfig::default())?).clone(),
+        };
+        executors.register(capability.id.as_str(), Arc::new(HttpTool::new(capability, client)?))?;
+    }
+    Ok(executors)
+}
+
 /// The shipped rules, and the user's beside them.
 fn gate(policies: &[(String, String)]) -> Result<Gate, RuntimeError> {
     if policies.is_empty() {
         return Ok(Gate::embedded()?);
     }
     let own = policies.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    let files: Vec<(&str, &str)> = std::iter::once(Gate::SHIPPED).chain(own).collect();
+    let files: Vec<(&str, &str)> = std::iter::once(DEFAULT_RULES).chain(own).collect();
     Ok(Gate::load(&files)?)
 }
 

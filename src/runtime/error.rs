@@ -1,6 +1,12 @@
 //! What can be wrong with the parts a runtime is built from.
 
-use crate::{capability::CapabilityError, execute::DuplicateExecutor, policy::PolicyError, types::IdError};
+use crate::{
+    capability::CapabilityError,
+    execute::{DuplicateExecutor, HttpToolError},
+    net::NetError,
+    policy::PolicyError,
+    types::IdError,
+};
 
 /// Why a runtime could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +21,12 @@ pub enum RuntimeError {
     /// Two functions have one name.
     #[error(transparent)]
     Function(#[from] DuplicateExecutor),
+    /// A declared HTTP call is wrong.
+    #[error(transparent)]
+    Http(#[from] HttpToolError),
+    /// HTTP cannot be spoken at all (no certificates).
+    #[error(transparent)]
+    Net(#[from] NetError),
     /// A name is no valid id.
     #[error(transparent)]
     Id(#[from] IdError),

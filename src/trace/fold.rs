@@ -18,7 +18,7 @@ use super::{ModelSpan, PolicyDecision, ToolSpan};
 const PREVIEW_BYTES: usize = 160;
 
 /// The whole record of a turn, redacted.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Trace {
     /// The trace.
     pub trace_id: TraceId,

@@ -5,9 +5,14 @@ use sha2::{Digest, Sha256};
 
 /// `sha256:…` of some bytes.
 pub(super) fn of_bytes(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// A hash as `sha256:` and its hex digits.
+pub(super) fn hex(hash: &[u8]) -> String {
     let mut text = String::with_capacity(71);
     text.push_str("sha256:");
-    for byte in Sha256::digest(bytes) {
+    for byte in hash {
         text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
         text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
     }

@@ -1,9 +1,15 @@
 //! The tools that agcore itself serves inside a turn: `tool.search` and `artifact.read`.
 
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::{
     capability::Capability,
+    execute::{CallContext, Executor},
+    projection::{self, ArtifactStore},
+    secret::Redactor,
     types::{CapabilityId, ErrorCode, ExecutionMode, Intent, ToolError, ToolName, ToolOutput},
 };
 
@@ -102,4 +108,27 @@ pub(super) fn not_served(name: &str) -> ToolError {
         format!("nothing serves `{name}`"),
         "use another tool, or answer without it",
     )
+}
+
+/// Reads artifacts of the caller's tenant.
+#[derive(Debug)]
+pub(super) struct ArtifactReader {
+    store: Arc<dyn ArtifactStore>,
+    redactor: Arc<Redactor>,
+}
+
+impl ArtifactReader {
+    pub(super) fn new(parts: &Parts) -> Self {
+        Self { store: parts.artifacts.clone(), redactor: parts.redactor.clone() }
+    }
+}
+
+impl Executor for ArtifactReader {
+    fn run<'a>(
+        &'a self,
+        arguments: &'a Value,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(projection::read(self.store.as_ref(), &context.principal.tenant, &self.redactor, arguments))
+    }
 }

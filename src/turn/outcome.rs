@@ -1,12 +1,13 @@
 //! From a raw result to the outcome in the journal: the one way through the projector.
 
+use sha2::{Digest, Sha256};
+
 use crate::{
-    capability::Capability,
+    capability::{Capability, OutputFormat, OutputSpec, ProjectionPolicy},
     execute::Attempted,
     policy::Obligation,
-    projection::{self, ProjectionInput},
-    text::cut,
-    types::{DataClass, MicroUsd, Tokens, ToolError, Trust},
+    projection::{self, Projected, ProjectionInput},
+    types::{Content, MicroUsd, Tokens, ToolError, ToolOutput, Trust},
 };
 
 use super::{Call, CallOutcome, CallStatus, Parts, Turn, decide, digest};
@@ -16,77 +17,131 @@ const REPEATED: &str = "\n[This is the same result as before. Asking again will 
 
 /// The outcome of a call that never started.
 pub(super) fn refused(parts: &Parts, call: &Call, status: CallStatus, error: ToolError) -> CallOutcome {
-    let projection = projection::of_error(&call.id, &error, &parts.redactor);
-    let mut outcome = CallOutcome::not_run(&call.id, status, &error.safe_message);
-    outcome.tokens = cut::tokens(&projection.content);
-    outcome.result_digest = digest::of_bytes(projection.content.as_bytes());
-    outcome.projection = projection;
-    outcome.error = Some(error);
-    outcome
+    let spec = plain();
+    let input = ProjectionInput {
+        call_id: &call.id,
+        output: &spec,
+        obligations: &[],
+        remaining: Tokens(u64::MAX),
+        query: "",
+        redactor: &parts.redactor,
+        keep_artifacts: false,
+    };
+    let projected = projection::project(&input, Err(&error));
+    CallOutcome {
+        tokens: projected.tokens,
+        result_digest: digest_of(Err(&error)),
+        projection: projected.projection,
+        error: Some(error),
+        ..CallOutcome::not_run(&call.id, status, "")
+    }
 }
 
-/// The outcome of a call that was run, or was cancelled before it could start.
-pub(super) fn of(
+/// What a call without a contract returns: an error text.
+fn plain() -> OutputSpec {
+    OutputSpec {
+        format: OutputFormat::Text,
+        max_results: None,
+        supports_citations: false,
+        must_include_source_url: false,
+        projection: ProjectionPolicy::default(),
+        trust: Trust::Trusted,
+    }
+}
+
+/// The outcome of a call that was run, or was cancelled before it could start. What was cut is stored whole first.
+pub(super) async fn of(
     parts: &Parts,
     turn: &Turn,
     call: &Call,
     capability: &Capability,
     attempted: &Attempted,
 ) -> CallOutcome {
-    let status = match &attempted.result {
-        Ok(_) => CallStatus::Ok,
-        Err(error) if !attempted.started => match decide::status_of(error, capability.execution.side_effect) {
-            CallStatus::Cancelled => CallStatus::Cancelled,
-            CallStatus::Ok
-            | CallStatus::Error
-            | CallStatus::Refused
-            | CallStatus::Denied
-            | CallStatus::Rejected
-            | CallStatus::Interrupted
-            | CallStatus::OutcomeUnknown => CallStatus::Refused,
-        },
-        Err(error) => decide::status_of(error, capability.execution.side_effect),
+    let unsourced =
+        attempted.result.as_ref().ok().and_then(|output| projection::check_sources(&capability.output, output).err());
+    let result = match (&unsourced, &attempted.result) {
+        (Some(error), _) | (None, Err(error)) => Err(error),
+        (None, Ok(output)) => Ok(output),
     };
+    let result_digest = digest_of(result);
     let obligations: &[Obligation] = call
         .decided
         .as_ref()
         .and_then(|decided| decided.decision.as_ref())
         .map_or(&[], |decision| &decision.obligations);
-    let limits = &turn.started().limits;
-    let remaining = limits.max_context_tokens_from_tools.0.saturating_sub(turn.tokens_from_tools().0);
-    let share = remaining / u64::try_from(turn.calls().len().max(1)).unwrap_or(1);
-    let projected = projection::project(&ProjectionInput {
-        call: &call.id,
+    let question = super::input_text(&turn.started().input);
+    let input = ProjectionInput {
+        call_id: &call.id,
         output: &capability.output,
         obligations,
-        remaining: Tokens(share),
-        query: call.effective_arguments(),
+        remaining: share(turn),
+        query: &question,
         redactor: &parts.redactor,
-        artifacts: parts.artifacts.as_ref(),
-        tenant: &turn.started().principal.tenant,
-        result: attempted.result.as_ref(),
-    });
-    let mut projection = projected.projection;
-    let polling = capability.execution.polling;
-    if !polling && turn.repeats(call, &projected.digest) > 0 {
+        keep_artifacts: true,
+    };
+    let Projected { mut projection, tokens, .. } = project_and_keep(parts, turn, input, result).await;
+    if !capability.execution.polling && turn.repeats(call, &result_digest) > 0 {
         projection.content.push_str(REPEATED);
     }
-    let ok = attempted.result.is_ok();
+    let ok = result.is_ok();
     CallOutcome {
-        status,
-        tokens: cut::tokens(&projection.content),
-        result_digest: projected.digest,
+        status: status(capability, attempted, result),
+        tokens,
+        result_digest,
         projection,
-        receipt: attempted.result.as_ref().ok().and_then(|output| output.receipt.clone()),
-        error: attempted.result.as_ref().err().cloned(),
+        receipt: result.ok().and_then(|output| output.receipt.clone()),
         attempts: attempted.attempts,
         latency: attempted.latency,
         cost: if attempted.started { capability.governance.cost } else { MicroUsd::ZERO },
         untrusted: ok && capability.output.trust == Trust::Untrusted,
-        data_classes: if ok { classes(capability) } else { Vec::new() },
+        data_classes: if ok { capability.governance.data_classes.clone() } else { Vec::new() },
+        error: result.err().cloned(),
     }
 }
 
-fn classes(capability: &Capability) -> Vec<DataClass> {
-    capability.governance.data_classes.clone()
+fn status(capability: &Capability, attempted: &Attempted, result: Result<&ToolOutput, &ToolError>) -> CallStatus {
+    let Err(error) = result else { return CallStatus::Ok };
+    let status = decide::status_of(error, capability.execution.side_effect);
+    if attempted.started || status == CallStatus::Cancelled { status } else { CallStatus::Refused }
+}
+
+/// The same share for each call of a batch, whatever finishes first: equal histories give equal bytes. The projector
+/// gives one result half of what it is told remains.
+fn share(turn: &Turn) -> Tokens {
+    let left = turn.started().limits.max_context_tokens_from_tools.0.saturating_sub(turn.tokens_from_tools().0);
+    let calls = u64::try_from(turn.calls().len().max(1)).unwrap_or(1);
+    Tokens(left.saturating_mul(2) / calls.max(2))
+}
+
+async fn project_and_keep(
+    parts: &Parts,
+    turn: &Turn,
+    input: ProjectionInput<'_>,
+    result: Result<&ToolOutput, &ToolError>,
+) -> Projected {
+    let projected = projection::project(&input, result);
+    let tenant = &turn.started().principal.tenant;
+    for artifact in &projected.artifacts {
+        if let Err(error) = parts.artifacts.put(tenant, artifact).await {
+            tracing::warn!(%error, call = %input.call_id, "the whole result is not kept");
+            return projection::project(&ProjectionInput { keep_artifacts: false, ..input }, result);
+        }
+    }
+    projected
+}
+
+/// The digest of a whole result, for the progress detector.
+fn digest_of(result: Result<&ToolOutput, &ToolError>) -> String {
+    let mut hasher = Sha256::new();
+    match result {
+        Ok(output) => output.content.iter().for_each(|content| match content {
+            Content::Text(text) | Content::Json(text) => hasher.update(text.as_bytes()),
+            Content::Media { bytes, .. } => hasher.update(bytes),
+        }),
+        Err(error) => {
+            hasher.update(error.code.as_str().as_bytes());
+            hasher.update(error.safe_message.as_bytes());
+        }
+    }
+    digest::hex(&hasher.finalize())
 }

@@ -8,9 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     capability::Capability,
-    execute::{Attempted, BATCH_CAP, CallContext, Planned, RunPolicy, Schedule, Slots, errors, run_one},
+    execute::{Attempted, BATCH_CAP, CallContext, Executor, Planned, RunPolicy, Schedule, Slot, errors, run_one},
     policy::Outcome,
-    projection,
     types::{CallId, DurationMs, ToolError},
 };
 
@@ -46,12 +45,15 @@ impl Driver<'_> {
         loop {
             for index in schedule.ready() {
                 let Some((id, capability)) = batch.get(index) else { continue };
-                let Some(call) = self.start(id, capability).await? else {
-                    schedule.finished(index);
+                if is_bounded(capability) {
+                    let stop = stop.clone();
+                    running.push(async move { (index, wait_for_slot(parts, capability, &stop).await) }.boxed());
                     continue;
-                };
-                let work = run_call(parts, capability, call, stop.clone());
-                running.push(work.map(move |ran| (index, ran)));
+                }
+                match self.start(id, capability).await? {
+                    Some(call) => running.push(run_call(parts, capability, call, None, stop.clone(), index).boxed()),
+                    None => schedule.finished(index),
+                }
             }
             if running.is_empty() {
                 if schedule.is_done() { break } else { continue }
@@ -72,10 +74,26 @@ impl Driver<'_> {
                     continue;
                 }
             };
-            self.finish_call(&mut schedule, ended)?;
+            let mut ready = Some(ended);
             // What is ready at the same moment goes into the same commit.
-            while let Some(Some(ended)) = running.next().now_or_never() {
-                self.finish_call(&mut schedule, ended)?;
+            while let Some((index, progress)) = ready {
+                let slot = match progress {
+                    Progress::Ran(ran) => {
+                        self.finish_call(&mut schedule, (index, ran)).await?;
+                        None
+                    }
+                    Progress::Slot(slot) => Some(slot),
+                };
+                if let (Some(slot), Some((id, capability))) = (slot, batch.get(index)) {
+                    match self.start_in(id, capability, slot).await? {
+                        Some((call, slot)) => {
+                            let work = run_call(parts, capability, call, Some(slot), stop.clone(), index);
+                            running.push(work.boxed());
+                        }
+                        None => schedule.finished(index),
+                    }
+                }
+                ready = running.next().now_or_never().flatten();
             }
             if !running.is_empty() {
                 self.log.commit().await?;
@@ -116,15 +134,37 @@ impl Driver<'_> {
         Ok(None)
     }
 
+    /// Starts a call that had to wait for its slot. It is journalled as started only now: in the queue nothing ran.
+    async fn start_in(
+        &mut self,
+        id: &CallId,
+        capability: &Capability,
+        slot: Result<Slot, ToolError>,
+    ) -> Result<Option<(Call, Slot)>, TurnError> {
+        match slot {
+            Ok(slot) => Ok(self.start(id, capability).await?.map(|call| (call, slot))),
+            Err(error) => {
+                self.refuse(id, error)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Closes a call that never started.
+    fn refuse(&mut self, id: &CallId, error: ToolError) -> Result<(), TurnError> {
+        let ready = self.log.turn().call(id).filter(|call| matches!(call.stage, CallStage::Ready));
+        let Some(call) = ready else { return Ok(()) };
+        let outcome = outcome::refused(self.parts, call, CallStatus::Refused, error);
+        self.log.record(Event::CallFinished(Box::new(CallFinished { call: id.clone(), outcome })))
+    }
+
     /// Journals a call as started. Writes, and the reply that asked for them, are durable before they run.
     async fn start(&mut self, id: &CallId, capability: &Capability) -> Result<Option<Call>, TurnError> {
         let turn = self.log.turn();
         let Some(call) = turn.call(id).filter(|call| matches!(call.stage, CallStage::Ready)) else { return Ok(None) };
         let reserved = capability.governance.cost;
-        let error = self.cannot_pay(reserved).then(|| errors::limit_reached(LimitKind::Cost.as_str()));
-        if let Some(error) = error {
-            let outcome = outcome::refused(self.parts, call, CallStatus::Refused, error);
-            self.log.record(Event::CallFinished(Box::new(CallFinished { call: id.clone(), outcome })))?;
+        if self.cannot_pay(reserved) {
+            self.refuse(id, errors::limit_reached(LimitKind::Cost.as_str()))?;
             return Ok(None);
         }
         let started = turn.started();
@@ -165,7 +205,7 @@ impl Driver<'_> {
         Some(internal::search_tools(self.parts, turn, &arguments, allowed))
     }
 
-    fn finish_call(&mut self, schedule: &mut Schedule, (index, ran): (usize, Ran)) -> Result<(), TurnError> {
+    async fn finish_call(&mut self, schedule: &mut Schedule, (index, ran): (usize, Ran)) -> Result<(), TurnError> {
         schedule.finished(index);
         let turn = self.log.turn();
         let Some(call) = turn.call(&ran.id) else { return Ok(()) };
@@ -174,7 +214,7 @@ impl Driver<'_> {
             Ok(_) => self.parts.observed.succeeded(&capability.id, ran.attempted.latency),
             Err(_) => self.parts.observed.failed(&capability.id),
         }
-        let outcome = outcome::of(self.parts, turn, call, capability, &ran.attempted);
+        let outcome = outcome::of(self.parts, turn, call, capability, &ran.attempted).await;
         let stored = !outcome.projection.artifact_refs.is_empty();
         self.log.record(Event::CallFinished(Box::new(CallFinished { call: ran.id, outcome })))?;
         let mut added = ran.found;
@@ -209,34 +249,50 @@ struct Call {
     found: Option<internal::Found>,
 }
 
-async fn run_call(parts: &Parts, capability: &Capability, call: Call, stop: CancellationToken) -> Ran {
+async fn run_call(
+    parts: &Parts,
+    capability: &Capability,
+    call: Call,
+    slot: Option<Slot>,
+    stop: CancellationToken,
+    index: usize,
+) -> (usize, Progress) {
     let Call { id, arguments, mut context, timeout, found } = call;
     if let Some((output, found)) = found {
         let attempted = Attempted { result: Ok(output), attempts: 1, latency: DurationMs(0), started: true };
-        return Ran { id, attempted, found };
+        return (index, Progress::Ran(Ran { id, attempted, found }));
     }
     context.cancel = stop;
     let policy = RunPolicy { timeout, ..RunPolicy::of(&capability.execution) };
-    let attempted = match slot_and_executor(parts, capability, &context).await {
-        Ok((_slot, executor)) => run_one(executor.as_ref(), &arguments, context, policy).await,
+    let attempted = match executor(parts, capability) {
+        Ok(executor) => run_one(executor.as_ref(), &arguments, context, policy).await,
         Err(error) => Attempted { result: Err(error), attempts: 0, latency: DurationMs(0), started: false },
     };
-    Ran { id, attempted, found: Vec::new() }
+    drop(slot);
+    (index, Progress::Ran(Ran { id, attempted, found: Vec::new() }))
 }
 
-type Executor = Arc<dyn crate::execute::Executor>;
+/// How far work on a call has come.
+enum Progress {
+    /// It has its slot, or never gets one.
+    Slot(Result<Slot, ToolError>),
+    /// It ran.
+    Ran(Ran),
+}
 
-async fn slot_and_executor(
-    parts: &Parts,
-    capability: &Capability,
-    context: &CallContext,
-) -> Result<(crate::execute::Slot, Executor), ToolError> {
-    let slots: &Slots = &parts.slots;
-    let slot = slots.acquire(capability, &context.cancel).await?;
-    let executor: Executor = match internal::which(capability) {
-        Some(internal::Internal::ArtifactRead) => Arc::new(projection::ArtifactReader::new(parts.artifacts.clone())),
-        Some(internal::Internal::ToolSearch) => return Err(internal::not_served(capability.intent.as_str())),
-        None => parts.executors.executor_for(capability)?.clone(),
-    };
-    Ok((slot, executor))
+/// Whether calls of a capability may have to wait for others, of this turn or of another.
+fn is_bounded(capability: &Capability) -> bool {
+    capability.execution.concurrency.is_some() || capability.execution.rate_limit.is_some()
+}
+
+async fn wait_for_slot(parts: &Parts, capability: &Capability, stop: &CancellationToken) -> Progress {
+    Progress::Slot(parts.slots.acquire(capability, stop).await)
+}
+
+fn executor(parts: &Parts, capability: &Capability) -> Result<Arc<dyn Executor>, ToolError> {
+    match internal::which(capability) {
+        Some(internal::Internal::ArtifactRead) => Ok(Arc::new(internal::ArtifactReader::new(parts))),
+        Some(internal::Internal::ToolSearch) => Err(internal::not_served(capability.intent.as_str())),
+        None => parts.executors.executor_for(capability).cloned(),
+    }
 }

@@ -1,13 +1,9 @@
-//! The agcore program.
+//! The program `agcore`: a command line around the library.
 
-use std::{env, io, process::ExitCode};
+mod cli;
+mod telemetry;
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["worker", kind] => {
-            agcore::execute::files::worker_main(kind, &mut io::stdin().lock(), &mut io::stdout().lock())
-        }
-        _ => ExitCode::FAILURE,
-    }
+fn main() -> std::process::ExitCode {
+    telemetry::log_to_stderr();
+    cli::run()
 }

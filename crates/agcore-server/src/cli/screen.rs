@@ -100,3 +100,16 @@ impl Progress {
         drawn.width = text.chars().count();
     }
 }
+
+/// Asks yes or no at the terminal. `None` when there is none: nobody can answer.
+pub(crate) fn confirm(question: &str) -> Option<bool> {
+    let input = std::io::stdin();
+    if !input.is_terminal() || !std::io::stderr().is_terminal() {
+        return None;
+    }
+    eprint!("\n{question}");
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    input.read_line(&mut answer).ok()?;
+    Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

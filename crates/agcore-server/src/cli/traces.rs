@@ -32,7 +32,10 @@ pub(crate) async fn run(global: &Global, command: Traces) -> Result<u8> {
             }
             for head in heads {
                 let state = head.reason.unwrap_or_else(|| head.state.as_str().to_owned());
-                screen::line(format!("{}  {}  {state:<15}  {}  {}", head.trace, head.started_at, head.spent, head.title));
+                screen::line(format!(
+                    "{}  {}  {state:<15}  {}  {}",
+                    head.trace, head.started_at, head.spent, head.title
+                ));
             }
         }
         Traces::Show { trace } => {

@@ -95,7 +95,13 @@ async fn show(global: &Global, name: &str) -> Result<u8> {
     }
     for recorded in &events {
         let event = serde_json::to_string(&recorded.event)?;
-        screen::line(format!("{:>4}  {}  {:<20} {}", recorded.seq, recorded.at, recorded.event.kind(), shorten(&event)));
+        screen::line(format!(
+            "{:>4}  {}  {:<20} {}",
+            recorded.seq,
+            recorded.at,
+            recorded.event.kind(),
+            shorten(&event)
+        ));
     }
     Ok(exit::OK)
 }

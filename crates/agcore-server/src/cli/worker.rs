@@ -4,5 +4,5 @@ use std::process::ExitCode;
 
 /// Reads bytes from standard input, writes text to standard output, under limits it sets itself.
 pub(crate) fn run(kind: &str) -> ExitCode {
-    agcore::execute::worker_main(kind, &mut std::io::stdin().lock(), &mut std::io::stdout().lock())
+    agcore::execute::files::worker_main(kind, &mut std::io::stdin().lock(), &mut std::io::stdout().lock())
 }

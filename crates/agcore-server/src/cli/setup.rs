@@ -1,0 +1,180 @@
+//! From configuration and flags to a runtime.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use agcore::{
+    capability::Registry,
+    config::Config,
+    llm::{CallLimits, Choice, Extractive, HttpModel, HttpModelConfig, Model, Wanted, pick},
+    net::{HttpClient, HttpConfig},
+    policy::{DEFAULT_RULES, Principal},
+    projection::DiskArtifacts,
+    runtime::{Runtime, RuntimeBuilder},
+    secret::{Known, SecretRef},
+    store::SqliteJournal,
+    types::{Api, Region},
+};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use super::Global;
+
+/// Which model answers.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ModelArgs {
+    /// The provider: auto (the first whose key is in the environment), extractive (no language model), or a profile
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// The model, as its provider spells it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// The address of any OpenAI-compatible server, e.g. http://127.0.0.1:8080/v1
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// The wire format of that server: chat or responses
+    #[arg(long, value_name = "API")]
+    pub(crate) api: Option<String>,
+}
+
+/// A runtime, and why its model answers.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) runtime: Runtime,
+    pub(crate) because: String,
+}
+
+/// Reads the configuration: file, environment, flags.
+pub(crate) fn config(global: &Global, model: &ModelArgs) -> Result<Config> {
+    let mut flags = Vec::new();
+    let mut set = |key: &str, value: Option<String>| flags.extend(value.map(|value| (key.to_owned(), value)));
+    set("paths.state_dir", global.state_dir.as_ref().map(|path| path.display().to_string()));
+    set("model.provider", model.provider.clone());
+    set("model.model", model.model.clone());
+    set("model.base_url", model.base_url.clone());
+    set("model.api", model.api.clone());
+    let config = Config::load(global.config.as_deref(), flags)?;
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(config)
+}
+
+/// A runtime with the journal, the artifacts, the catalogs and the rules the configuration names.
+pub(crate) async fn runtime(global: &Global, model: &ModelArgs) -> Result<Made> {
+    let config = config(global, model)?;
+    let builder = builder(global, &config).await?;
+    finish(builder, &config)
+}
+
+/// Everything but the model.
+pub(crate) async fn builder(global: &Global, config: &Config) -> Result<RuntimeBuilder> {
+    let state = &config.paths.state_dir;
+    let journal = SqliteJournal::open(&state.join("agcore.db")).await?;
+    let mut builder = Runtime::builder()
+        .journal(Arc::new(journal))
+        .artifacts(Arc::new(DiskArtifacts::new(state.join("artifacts"))))
+        .limits(config.limits.clone())
+        .principal(principal(config));
+    for folder in catalogs(global, config) {
+        builder = builder.catalog_dir(folder);
+    }
+    for (name, text) in policies(global, config)? {
+        builder = builder.policy(&text, &name);
+    }
+    Ok(builder)
+}
+
+/// Adds the model and what it needs.
+pub(crate) fn finish(builder: RuntimeBuilder, config: &Config) -> Result<Made> {
+    let mut secrets = Known::new();
+    let (model, because) = model(config, &mut secrets)?;
+    let stream = model.origin().api != Api::Local;
+    let runtime = builder.model(model).secrets(secrets).stream(stream).build()?;
+    Ok(Made { runtime, because })
+}
+
+fn model(config: &Config, secrets: &mut Known) -> Result<(Arc<dyn Model>, String)> {
+    let wanted = Wanted {
+        provider: config.model.provider.as_ref().map(ToString::to_string),
+        model: config.model.model.clone(),
+        base_url: config.model.base_url.clone(),
+        api: config.model.api,
+    };
+    let named_key = config.model.api_key.clone();
+    let picked = pick(&wanted, |name| named_key.is_some() || SecretRef::Env(name.to_owned()).resolve().is_ok())?;
+    match picked.choice {
+        Choice::Extractive => Ok((Arc::new(Extractive::default()), picked.because)),
+        Choice::Http { profile, model, api, base_url, key_env } => {
+            let reference = named_key.or_else(|| key_env.map(|name| SecretRef::Env(name.to_owned())));
+            let key = reference.map(|reference| reference.resolve()).transpose()?;
+            if let Some(key) = &key {
+                secrets.add(key);
+            }
+            let client = HttpClient::new(&HttpConfig::default())?;
+            let region = Region::Global;
+            let wire = HttpModelConfig { model, api, base_url, region, key, limits: CallLimits::default() };
+            Ok((Arc::new(HttpModel::new(profile, wire, client)?), picked.because))
+        }
+    }
+}
+
+fn principal(config: &Config) -> Principal {
+    Principal {
+        tenant: config.principal.tenant.clone(),
+        user: config.principal.user.clone(),
+        roles: config.principal.roles.clone(),
+        scopes: config.principal.scopes.clone(),
+    }
+}
+
+fn catalogs(global: &Global, config: &Config) -> Vec<PathBuf> {
+    config.catalog.dirs.iter().chain(&global.catalog).cloned().collect()
+}
+
+/// The capabilities alone, for commands that need no model.
+pub(crate) fn registry(global: &Global, config: &Config) -> Result<Registry> {
+    let mut builder = Registry::builder().embedded();
+    for folder in catalogs(global, config) {
+        if !folder.is_dir() {
+            bail!("the catalog folder `{}` is not there", folder.display());
+        }
+        builder = builder.add_dir(folder);
+    }
+    Ok(builder.build()?)
+}
+
+/// The user's rule files: name and text.
+pub(crate) fn policies(global: &Global, config: &Config) -> Result<Vec<(String, String)>> {
+    let mut files = BTreeSet::new();
+    for path in config.policy.files.iter().chain(&global.policy) {
+        if path.is_dir() {
+            let entries = fs::read_dir(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+            let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+            files.extend(paths.filter(|path| is_yaml(path)));
+        } else {
+            files.insert(path.clone());
+        }
+    }
+    let read = |path: &PathBuf| {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        Ok((path.display().to_string(), text))
+    };
+    files.iter().map(read).collect()
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// The shipped rules and the user's.
+pub(crate) fn rule_files(global: &Global, config: &Config) -> Result<Vec<(String, String)>> {
+    let (name, text) = DEFAULT_RULES;
+    let mut files = vec![(name.to_owned(), text.to_owned())];
+    files.extend(policies(global, config)?);
+    Ok(files)
+}

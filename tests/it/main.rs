@@ -1,0 +1,4 @@
+//! The one integration binary: what holds between modules, and what a user meets from outside.
+
+mod layers;
+mod sizes;
