@@ -15,6 +15,7 @@ mod certain;
 mod repair;
 mod tolerant;
 mod validator;
+mod word;
 
 pub use repair::repair;
 pub use validator::{Draft, Formats, Validator, ValidatorCache, Violation};

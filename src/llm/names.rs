@@ -200,10 +200,10 @@ fn derived_id(id: &str, rule: CallIdRule, salt: u32) -> String {
     let hash = digest(id, salt);
     let (high, low) = hash.split_at(16);
     let number = |half: &[u8]| half.iter().fold(0_u128, |sum, byte| (sum << 8) | u128::from(*byte));
-    let mut halves = [number(high), number(low)];
+    let (mut high, mut low) = (number(high), number(low));
     (0..length)
         .map(|place| {
-            let half = &mut halves[usize::from(place >= 12)];
+            let half = if place < 12 { &mut high } else { &mut low };
             let digit = usize::try_from(*half % 62).unwrap_or_default();
             *half /= 62;
             BASE62.get(digit).copied().map_or('0', char::from)

@@ -197,7 +197,12 @@ impl Log {
 /// The entry holds a weak reference, so an address is never used again while its entry lives, and what belongs to
 /// dropped schemas goes when the map grows.
 pub(crate) struct PerSchema<K, V> {
-    entries: RwLock<HashMap<(usize, K), (Weak<Value>, V)>>,
+    entries: RwLock<HashMap<(usize, K), Kept<V>>>,
+}
+
+struct Kept<V> {
+    schema: Weak<Value>,
+    made: V,
 }
 
 impl<K: Copy + Eq + std::hash::Hash, V: Clone> PerSchema<K, V> {
@@ -205,16 +210,16 @@ impl<K: Copy + Eq + std::hash::Hash, V: Clone> PerSchema<K, V> {
     pub(crate) fn get(&self, schema: &Arc<Value>, key: K, make: impl FnOnce() -> V) -> V {
         let place = (Arc::as_ptr(schema) as usize, key);
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, made)) = entries.get(&place) {
-            return made.clone();
+        if let Some(kept) = entries.get(&place) {
+            return kept.made.clone();
         }
         drop(entries);
         let made = make();
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         if entries.len() == entries.capacity() {
-            entries.retain(|_, (schema, _)| schema.strong_count() > 0);
+            entries.retain(|_, kept| kept.schema.strong_count() > 0);
         }
-        entries.insert(place, (Arc::downgrade(schema), made.clone()));
+        entries.insert(place, Kept { schema: Arc::downgrade(schema), made: made.clone() });
         made
     }
 }

@@ -169,6 +169,19 @@ fn numbers_keep_every_digit() {
     assert!(exact.check(&json!({"id": 9_007_199_254_740_992_u64})).is_err(), "neighbours above 2^53 are told apart");
 }
 
+/// DEV-B06
+#[test]
+fn limits_on_decimal_numbers_are_checked_exactly() {
+    let price = validator(
+        json!({"type": "object", "properties": {"p": {"type": "number", "multipleOf": 0.01}, "n": {"maximum": 100}}}),
+    );
+    for text in ["19.99", "0.07", "1.1", "4.35", "1000000.01"] {
+        assert_eq!(price.check(&value(&format!("{{\"p\":{text}}}"))), Ok(()), "{text}");
+    }
+    assert!(price.check(&json!({"p": 0.005})).is_err());
+    assert!(price.check(&value("{\"n\":1e400}")).is_err());
+}
+
 /// DEV-D07, DEV-D03
 #[test]
 fn arguments_in_the_form_of_the_wire_are_restored_before_they_are_checked() {

@@ -139,25 +139,25 @@ impl Restore<'_> {
 
     fn object(&mut self, yes: &[Place], other: &[Place], map: &mut Map<String, Value>) {
         self.rename(yes, map);
-        let keys: Vec<String> = map.keys().cloned().collect();
-        for key in keys {
+        let mut left_out = Vec::new();
+        for (key, child) in map.iter_mut() {
             let spots = yes.iter().filter_map(|place| self.shape.spot(*place));
             let (mut declared, mut additional, mut required) = (Vec::new(), Vec::new(), false);
             for spot in spots {
-                declared.extend(spot.properties.get(&key).copied());
+                declared.extend(spot.properties.get(key).copied());
                 additional.extend(spot.additional);
-                required |= spot.required.contains(&key);
+                required |= spot.required.contains(key);
             }
-            let Some(child) = map.get_mut(&key) else { continue };
-            if child.is_null() {
-                if !required && self.was_left_out(&key, &declared, other) {
-                    map.shift_remove(&key);
-                    self.note(&format!("the null of `{key}` was left out"));
-                }
-                continue;
+            if !child.is_null() {
+                let places = if declared.is_empty() { additional } else { declared };
+                self.below(key, &places, child);
+            } else if !required && self.was_left_out(key, &declared, other) {
+                left_out.push(key.clone());
             }
-            let places = if declared.is_empty() { additional } else { declared };
-            self.below(&key, &places, child);
+        }
+        for key in left_out {
+            map.shift_remove(&key);
+            self.note(&format!("the null of `{key}` was left out"));
         }
     }
 
@@ -214,7 +214,7 @@ pub(super) fn labels(values: &[Value]) -> Vec<(String, &Value)> {
     let label = |value: &Value| match value {
         Value::String(text) if text.is_empty() => "(empty)".to_owned(),
         Value::String(text) => text.clone(),
-        other => {
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
             let text = other.to_string();
             let taken = values.iter().any(|value| value.as_str() == Some(&text));
             if taken { format!("{text} ({})", tree::type_name(other)) } else { text }

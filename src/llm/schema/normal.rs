@@ -252,7 +252,8 @@ const DROPPED: [&str; 16] = [
 /// Older and foreign spellings become those of 2020-12.
 fn modern_keywords(node: &mut Node) {
     node.retain(|key, value| {
-        !DROPPED.contains(&key.as_str()) && !key.starts_with("x-") && !(key == "id" && value.is_string())
+        let dropped = DROPPED.contains(&key.as_str()) || key.starts_with("x-") || key == "id" && value.is_string();
+        !dropped
     });
     if node.contains_key("type") {
         let mut names = tree::types(node);

@@ -125,7 +125,7 @@ fn wild() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_the_original_accepts_can_be_said_and_comes_back((schema, value) in object(3)) {

@@ -47,7 +47,7 @@ fn value(schema: &Value, whole: &Value, draw: &mut Draw, depth: usize) -> Value 
     for part in node.get("allOf").and_then(Value::as_array).into_iter().flatten() {
         base = match value(part, whole, draw, depth + 1) {
             Value::Object(map) => joined(base, map),
-            other => other,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => base,
         };
     }
     base
@@ -86,7 +86,7 @@ fn typed(node: &Map<String, Value>, whole: &Value, draw: &mut Draw, depth: usize
         "null" => Value::Null,
         _ => {
             let words = ["a", "two words", "2", "true", "", "2026-11-30", "https://example.org/x", "{\"a\":1}"];
-            json!(words[draw.below(words.len())])
+            json!(words.get(draw.below(words.len())))
         }
     }
 }
@@ -124,7 +124,7 @@ pub(super) fn without_nullable(schema: &Value) -> Value {
             }
         }
         Value::Array(list) => list.iter().map(without_nullable).collect(),
-        other => other.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => schema.clone(),
     }
 }
 
