@@ -145,7 +145,7 @@ fn plan(request: &ModelRequest, question: &str) -> Vec<FunctionCall> {
         ToolChoice::Named(name) => def.name == *name,
         ToolChoice::Auto | ToolChoice::None | ToolChoice::Required => true,
     };
-    let offered = request.tools_defs.iter().filter(named);
+    let offered = request.tools_defs.iter().filter(named).filter(|def| looks_at_the_world(def));
     let filled = offered.filter_map(|def| Some((def, arguments(def, question)?)));
     let call = |(at, (def, arguments)): (usize, (&Arc<ToolDef>, Map<String, Value>))| FunctionCall {
         provider_id: format!("extract_{}", at + 1),
@@ -154,6 +154,11 @@ fn plan(request: &ModelRequest, question: &str) -> Vec<FunctionCall> {
         complete: true,
     };
     filled.take(MAX_CALLS).enumerate().map(call).collect()
+}
+
+/// Whether a tool finds things, rather than tools or earlier results.
+fn looks_at_the_world(def: &ToolDef) -> bool {
+    !["tool.", "artifact."].iter().any(|prefix| def.name.as_str().starts_with(prefix))
 }
 
 /// Parameters that take what the user asked, by the names tools give them.

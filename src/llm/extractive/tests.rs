@@ -46,7 +46,8 @@ fn it_first_calls_the_tools_that_the_question_alone_can_fill() {
         "orders.find",
         json!({"type": "object", "properties": {"query": {"type": "string"}, "id": {"type": "integer"}}, "required": ["query", "id"]}),
     );
-    let request = request(vec![search(), fetch, order]);
+    let tools = tool("tool.search", json!({"type": "object", "properties": {"query": {"type": "string"}}}));
+    let request = request(vec![search(), fetch, order, tools]);
     let calls = |question: &str| -> Vec<(String, String)> {
         let reply = Extractive::new().reply(&request, &[user(question)]);
         assert_eq!(reply.stop, Stop::ToolCalls);

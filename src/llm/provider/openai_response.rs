@@ -203,14 +203,13 @@ impl<'de> Deserialize<'de> for ResponseTool {
             Some(_) => return Err(de::Error::custom("the `name` of a function must be a text that is not empty")),
             None => return Err(de::Error::missing_field("name")),
         };
-        match (tool.len(), tool.get("description"), tool.get("parameters")) {
-            (4, Some(Value::String(description)), Some(parameters)) => Ok(Self::Function {
-                name: name.clone(),
-                description: description.clone(),
-                parameters: parameters.clone(),
-            }),
-            _ => Ok(Self::Builtin(value)),
+        if let (4, Some(Value::String(description)), Some(parameters)) =
+            (tool.len(), tool.get("description"), tool.get("parameters"))
+        {
+            let (name, description, parameters) = (name.clone(), description.clone(), parameters.clone());
+            return Ok(Self::Function { name, description, parameters });
         }
+        Ok(Self::Builtin(value))
     }
 }
 

@@ -1,12 +1,14 @@
 //! What holds for both dialects: nothing panics on foreign bytes, and cuts do not matter.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{OpenAiChat, OpenAiResponses};
 use crate::{
-    llm::{Dialect, ModelError, Reading, SseParser},
-    types::{Api, Origin, Reply},
+    llm::{Conversation, Dialect, ModelError, ModelRequest, Profile, Reading, SseParser, Target, ToolDef},
+    types::{Api, Entry, FunctionCall, Item, Origin, Part, Reply, Stop, ToolResult},
 };
 
 fn dialects() -> [(Box<dyn Dialect>, Reading); 2] {
@@ -102,6 +104,73 @@ fn any_json() -> impl Strategy<Value = Value> {
                 .prop_map(|pairs| pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
         ]
     })
+}
+
+/// The body of a request with fifty tools, a reply and its result, as one dialect after the other builds it.
+fn fifty_tools() -> Vec<u8> {
+    let tool = |at: usize| {
+        let properties: serde_json::Map<String, Value> = ["zeta", "alpha", "mid"]
+            .iter()
+            .map(|name| (format!("{name}_{at}"), json!({"type": "string", "enum": ["b", "a"], "description": "x"})))
+            .collect();
+        Arc::new(ToolDef {
+            name: format!("group.{}/tool {at}", at % 7).parse().unwrap(),
+            description: format!("Tool {at}."),
+            parameters: Arc::new(
+                json!({"type": "object", "properties": properties, "required": [format!("mid_{at}")]}),
+            ),
+            strict: at % 2 == 0,
+        })
+    };
+    let mut request = ModelRequest { tools_defs: (0..50).map(tool).collect(), ..ModelRequest::default() };
+    request.extra.insert("top_p".to_owned(), json!(0.5));
+    request.extra.insert("metadata".to_owned(), json!({"b": 1, "a": 2}));
+    let profile = Profile::by_name("openai").unwrap();
+    let mut bytes = Vec::new();
+    for (dialect, reading) in dialects() {
+        let target = Target::new(profile, reading.origin.api, "gpt-5.6".parse().unwrap()).unwrap();
+        let call = FunctionCall {
+            provider_id: "functions.x:0".to_owned(),
+            name: "group.0/tool 0".to_owned(),
+            arguments: "{\"zeta_0\":\"a\"}".to_owned(),
+            complete: true,
+        };
+        let result = ToolResult {
+            provider_id: call.provider_id.clone(),
+            name: call.name.clone(),
+            content: "ok".to_owned(),
+            is_error: false,
+        };
+        let items = vec![Item::local(Part::Call(call))];
+        let origin = (*reading.origin).clone();
+        let reply = Reply { origin, id: None, items, stop: Stop::ToolCalls, usage: None, notices: Vec::new() };
+        let mut conversation = Conversation::from(vec![Entry::Reply(Arc::new(reply)), Entry::Results(vec![result])]);
+        bytes.extend(dialect.build(&request, &target, &mut conversation).unwrap().body);
+    }
+    bytes
+}
+
+/// Prints what it built, for [`a_hundred_fresh_processes_build_the_same_bytes`].
+#[test]
+fn fifty_tools_are_on_the_wire() {
+    let bytes = fifty_tools();
+    let body = String::from_utf8(bytes).unwrap();
+    assert_eq!(body.matches("\"type\":\"function\"").count(), 100 + 1);
+    println!("BYTES {body}");
+}
+
+/// DEV-D06: no hash order, address or time gets into a request.
+#[test]
+fn a_hundred_fresh_processes_build_the_same_bytes() {
+    let expected = format!("BYTES {}", String::from_utf8(fifty_tools()).unwrap());
+    let name = "llm::provider::tests::fifty_tools_are_on_the_wire";
+    for _ in 0..100 {
+        let mut process = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = process.args(["--exact", name, "--nocapture", "--test-threads=1"]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line = text.lines().find_map(|line| line.find("BYTES ").and_then(|at| line.get(at..)));
+        assert_eq!(line, Some(expected.as_str()));
+    }
 }
 
 proptest! {

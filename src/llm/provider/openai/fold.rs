@@ -24,6 +24,9 @@ pub(super) struct ChatFold {
     head: Head,
     /// Fields of the deltas that are not known here, merged.
     more: Map<String, Value>,
+    notices: Vec<String>,
+    /// Calls were read out of the text.
+    printed_calls: bool,
     error: Option<ModelError>,
     more_choices: bool,
     started: bool,
@@ -33,10 +36,12 @@ pub(super) struct ChatFold {
 impl ChatFold {
     pub(super) fn new(reading: Reading) -> Self {
         Self {
+            message: Message::new(&reading),
             reading,
-            message: Message::default(),
             head: Head::default(),
             more: Map::new(),
+            notices: Vec::new(),
+            printed_calls: false,
             error: None,
             more_choices: false,
             started: false,
@@ -62,6 +67,9 @@ impl ChatFold {
             self.message.take(&wire, &self.reading, sink);
         }
         self.keep_unknown(raw);
+        if self.head.finish.is_some() {
+            self.printed_calls |= self.message.end_text(&self.reading, sink, &mut self.notices);
+        }
     }
 
     /// Fields a provider adds (`reasoning_details`) have to go back with the message: texts are appended to, lists
@@ -149,7 +157,8 @@ impl Fold for ChatFold {
     }
 
     fn finish(self: Box<Self>) -> Result<Reply, ModelError> {
-        let Self { reading, mut message, head, more, error, more_choices, started, done } = *self;
+        let Self { reading, mut message, head, more, notices: seen, printed_calls, error, more_choices, started, done } =
+            *self;
         if let Some(error) = error {
             return Err(error);
         }
@@ -160,12 +169,14 @@ impl Fold for ChatFold {
             });
         }
         let mut notices = reading.notices.clone();
+        notices.extend(seen);
         if more_choices {
             notices.push("further choices were left unread".to_owned());
         }
         let cut = !done && head.finish.is_none();
         message.name_calls(head.id.as_deref().unwrap_or_default());
-        let raw = if cut { None } else { serde_json::value::to_raw_value(&message.to_wire(more)).ok() };
+        let raw =
+            if cut || printed_calls { None } else { serde_json::value::to_raw_value(&message.to_wire(more)).ok() };
         let no_reason = head.finish.is_none();
         let mut reply = reply::assemble(head, message, raw, &reading, notices);
         if cut {

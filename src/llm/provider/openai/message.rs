@@ -14,6 +14,7 @@ use super::super::{
     },
     openai_response::{citations, normal_arguments},
 };
+use super::tagged::TaggedReader;
 use crate::types::{Citation, CitationSource, FunctionCall, HostedKind, HostedOutput, HostedStatus, Part};
 
 /// A message or a delta of one.
@@ -29,6 +30,9 @@ pub(super) struct WireMessage<'a> {
     /// OpenRouter, newer vLLM.
     #[serde(borrow)]
     reasoning: Str<'a>,
+    /// Opaque thoughts of gateways.
+    #[serde(borrow)]
+    reasoning_details: Raw<'a>,
     #[serde(borrow)]
     tool_calls: Raw<'a>,
     /// The form of 2023.
@@ -106,9 +110,16 @@ pub(super) struct Message {
     citations: Vec<Citation>,
     annotations: Vec<String>,
     unknown: Vec<String>,
+    /// Reads calls out of the text, where models print them.
+    tagged: Option<TaggedReader>,
 }
 
 impl Message {
+    /// A message of which nothing has come yet.
+    pub(super) fn new(reading: &Reading) -> Self {
+        Self { tagged: reading.tagged_calls.then(TaggedReader::default), ..Self::default() }
+    }
+
     /// Takes a message or the next delta of one.
     pub(super) fn take(&mut self, wire: &WireMessage<'_>, reading: &Reading, sink: &dyn ReplySink) {
         for thought in [&wire.reasoning_content, &wire.reasoning] {
@@ -120,7 +131,8 @@ impl Message {
                 }
             }
         }
-        self.content(wire.content, sink);
+        self.reasoned |= !wire.reasoning_details.list().is_empty();
+        self.content(wire.content, reading, sink);
         if let Some(text) = wire.refusal.some() {
             self.refusal.push_str(text);
             sink.on(ReplyEvent::Text(text.to_owned()));
@@ -145,16 +157,40 @@ impl Message {
         }
     }
 
-    fn say(&mut self, text: &str, sink: &dyn ReplySink) {
+    fn say(&mut self, text: &str, reading: &Reading, sink: &dyn ReplySink) {
+        let text = match &mut self.tagged {
+            Some(reader) => Cow::Owned(reader.push(text, |name| reading.names.original(name).is_some())),
+            None => Cow::Borrowed(text),
+        };
         if !text.is_empty() {
-            self.text.push_str(text);
-            sink.on(ReplyEvent::Text(text.to_owned()));
+            self.text.push_str(&text);
+            sink.on(ReplyEvent::Text(text.into_owned()));
         }
     }
 
-    fn content(&mut self, raw: Raw<'_>, sink: &dyn ReplySink) {
+    /// All text has come: what was held back is text or a call now. Returns whether any call was read out of it.
+    pub(super) fn end_text(&mut self, reading: &Reading, sink: &dyn ReplySink, notices: &mut Vec<String>) -> bool {
+        let Some(mut reader) = self.tagged.take() else { return false };
+        let rest = reader.end(|name| reading.names.original(name).is_some());
+        if !rest.is_empty() {
+            self.text.push_str(&rest);
+            sink.on(ReplyEvent::Text(rest));
+        }
+        let calls = reader.take_calls();
+        if calls.is_empty() {
+            return false;
+        }
+        self.text.truncate(self.text.trim_end().len());
+        for (name, arguments) in calls {
+            notices.push(format!("a call of `{}` was read from tagged text", reading.original(&name)));
+            self.calls.push(Call { name, arguments, ..Call::default() });
+        }
+        true
+    }
+
+    fn content(&mut self, raw: Raw<'_>, reading: &Reading, sink: &dyn ReplySink) {
         if let Some(text) = raw.read::<Cow<'_, str>>() {
-            return self.say(&text, sink);
+            return self.say(&text, reading, sink);
         }
         for piece in raw.list() {
             let Some(piece) = piece.read::<Piece<'_>>() else { continue };
@@ -166,7 +202,7 @@ impl Message {
                         self.think(inner.text.text(), sink);
                     }
                 }
-                _ if piece.text.0.is_some() => self.say(piece.text.text(), sink),
+                _ if piece.text.0.is_some() => self.say(piece.text.text(), reading, sink),
                 // Points to numbered results of the request: nothing to show without them.
                 "reference" => {}
                 kind => self.unknown.push(kind.to_owned()),
@@ -256,21 +292,6 @@ impl Message {
             let seed = format!("{reply_id}/{at}/{}/{}", call.name, call.arguments);
             call.id = super::super::super::names::call_id(&seed, MADE_IDS);
         }
-    }
-
-    /// The message's text so far, for a reader of tagged calls.
-    pub(super) fn text_mut(&mut self) -> &mut String {
-        &mut self.text
-    }
-
-    /// Whether any structured call came.
-    pub(super) fn has_calls(&self) -> bool {
-        !self.calls.is_empty()
-    }
-
-    /// Adds a call that was read out of the text.
-    pub(super) fn add_call(&mut self, name: String, arguments: String) {
-        self.calls.push(Call { name, arguments, ..Call::default() });
     }
 
     /// The parts, in the order a model produces them: thoughts, text, calls.

@@ -79,7 +79,7 @@ pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError>
     let raw = choice.message.ok_or_else(|| bad("the first choice has no message".to_owned()))?;
     let wire: WireMessage<'_> =
         serde_json::from_str(raw.get()).map_err(|error| bad(format!("the message cannot be read: {error}")))?;
-    let mut message = Message::default();
+    let mut message = Message::new(reading);
     message.take(&wire, reading, &());
     message.found(found(completion.web_search));
     message.cite(completion.citations.list().into_iter().filter_map(|raw| raw.read::<String>()).collect());
@@ -111,11 +111,8 @@ pub(super) fn assemble(
     reading: &Reading,
     mut notices: Vec<String>,
 ) -> Reply {
-    let mut raw = raw;
-    if reading.tagged_calls && !message.has_calls() && super::tagged::read(&mut message, reading, &mut notices) {
-        // The message as it came holds text that was a call; it is replayed as the call it is.
-        raw = None;
-    }
+    // A message that came with a call in its text is replayed as the call it is.
+    let raw = if message.end_text(reading, &(), &mut notices) { None } else { raw };
     message.name_calls(head.id.as_deref().unwrap_or_default());
     let parts = message.parts(reading, &mut notices);
     let mut reply = Reply {
