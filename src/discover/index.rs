@@ -10,7 +10,7 @@ use super::{
     synonyms,
     token::{self, Reading},
 };
-use crate::capability::Capability;
+use crate::{capability::Capability, text::cut};
 
 /// How fast more occurrences of a word stop counting (BM25's k1).
 const SATURATION: f32 = 1.4;
@@ -105,7 +105,7 @@ impl Index {
     /// The terms of a query that the index knows, with what each counts, in the order of their ids.
     fn read_query(&self, query: &str) -> Vec<(TermId, f32)> {
         let mut counts: HashMap<String, f32> = HashMap::new();
-        token::terms(head(query, MAX_QUERY_BYTES), Reading::Prose, |term| match counts.get_mut(term) {
+        token::terms(cut::to_bytes(query, MAX_QUERY_BYTES), Reading::Prose, |term| match counts.get_mut(term) {
             Some(count) => *count += 1.0,
             None => {
                 counts.insert(term.to_owned(), 1.0);
@@ -376,9 +376,4 @@ fn synonyms_among(terms: &HashMap<Box<str>, TermId>) -> HashMap<&'static str, Ve
     }
     among.retain(|_, ids| !ids.is_empty());
     among
-}
-
-/// The first `bytes` of a text, cut between characters.
-fn head(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
