@@ -35,6 +35,10 @@ fn around(bytes: &[u8], at: usize, from: usize) -> Range<usize> {
 
 /// Adds the card a run is, or else the cards between its blanks.
 fn numbers(bytes: &[u8], run: Range<usize>, spans: &mut Vec<Range<usize>>) {
+    let digits = bytes.get(run.clone()).unwrap_or_default().iter().filter(|b| b.is_ascii_digit()).count();
+    if digits < SHORTEST {
+        return;
+    }
     if let Some(card) = card(bytes, run.clone()) {
         spans.push(card);
         return;

@@ -66,48 +66,97 @@ struct Value<'a> {
 pub(super) fn find(text: &str, wanted: &[&str], form: Form, spans: &mut Vec<Range<usize>>) {
     let bytes = text.as_bytes();
     let mut quotes = Quotes::default();
-    for (at, byte) in bytes.iter().enumerate() {
-        let separator = match byte {
-            b':' | b'=' => at..at + 1,
-            // The last byte of a full-width colon.
-            0x9a if at >= 2 && text.get(at - 2..=at) == Some("：") => at - 2..at + 1,
-            _ => continue,
-        };
-        let Some(kind) = kind(text, separator.start, wanted) else { continue };
-        // Inside a JSON string the next bare quote ends it; no value begins there.
-        let inside = form == Form::Json && quotes.inside(text, separator.start);
-        if let Some(value) = value(text, separator.end, kind).filter(|value| !(inside && value.quote == Some("\""))) {
-            spans.extend(secret(&value, kind));
+    // A bare value that was no secret has no secret of its kind in its end either: it is not looked at again.
+    let mut plain: Option<(Kind, usize)> = None;
+    // Blocks without a separator are the most, and are passed over quickly.
+    for (block, part) in bytes.chunks(BLOCK).enumerate() {
+        if !part.iter().fold(false, |any, byte| any | is_separator(*byte)) {
+            continue;
+        }
+        for (at, _) in part.iter().enumerate().filter(|(_, byte)| is_separator(**byte)) {
+            let end = block * BLOCK + at + 1;
+            let Some((kind, start)) = kind(text, end, wanted) else { continue };
+            if plain.is_some_and(|(of, until)| of == kind && end < until) {
+                continue;
+            }
+            // Inside a JSON string the next bare quote ends it; no value begins there.
+            let inside = form == Form::Json && quotes.inside(text, start);
+            let value = value(text, end, kind).filter(|value| !(inside && value.quote == Some("\"")));
+            let Some(value) = value else { continue };
+            match secret(&value, kind) {
+                Some(span) => spans.push(span),
+                None if value.quote.is_none() => plain = Some((kind, value.start + value.text.len())),
+                None => {}
+            }
         }
     }
 }
 
-/// What the name before byte `end` promises.
-fn kind(text: &str, end: usize, wanted: &[&str]) -> Option<Kind> {
-    let start = text.floor_char_boundary(end.saturating_sub(LONGEST_NAME));
-    let before = text.get(start..end)?.trim_end_matches(' ').trim_end_matches(['"', '\'', '`', '\\']);
-    let last = before.chars().next_back()?;
-    if !last.is_alphanumeric() {
+/// Bytes that are looked at together.
+const BLOCK: usize = 64;
+
+/// `:`, `=`, or the last byte of a full-width colon.
+const fn is_separator(byte: u8) -> bool {
+    matches!(byte, b':' | b'=' | 0x9a)
+}
+
+const WIDE_COLON: &str = "：";
+
+/// What the name before the separator that ends at byte `end` promises, and where the separator starts.
+fn kind(text: &str, end: usize, wanted: &[&str]) -> Option<(Kind, usize)> {
+    let bytes = text.as_bytes();
+    let start = match bytes.get(end.checked_sub(1)?) {
+        Some(0x9a) => end.checked_sub(WIDE_COLON.len()).filter(|start| text.get(*start..end) == Some(WIDE_COLON))?,
+        Some(_) | None => end - 1,
+    };
+    let trim = |from: usize, drop: fn(&u8) -> bool| {
+        from - bytes.get(..from).unwrap_or_default().iter().rev().take(4).take_while(|byte| drop(byte)).count()
+    };
+    let close = trim(trim(start, |byte| *byte == b' '), |byte| matches!(byte, b'"' | b'\'' | b'`' | b'\\'));
+    // The cheap look first: names end in few letters.
+    let last = *bytes.get(close.checked_sub(1)?)?;
+    let telling =
+        matches!(last.to_ascii_lowercase(), b'd' | b'e' | b't' | b'n' | b'y' | b'l' | b's') || !last.is_ascii();
+    if wanted.is_empty() && !telling {
         return None;
     }
-    let from =
-        before.rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' '))).map_or(0, |at| at + 1);
-    let name = before.get(before.ceil_char_boundary(from)..)?;
+    let from = text.floor_char_boundary(close.saturating_sub(LONGEST_NAME));
+    let before = text.get(from..close)?;
     if !wanted.is_empty() {
-        let word = name.rsplit([' ', '.']).next().unwrap_or(name);
+        let word = before.rsplit(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).next().unwrap_or(before);
         if wanted.iter().any(|wanted| wanted.rsplit(['.', '/']).next() == Some(word)) {
-            return Some(Kind::Wanted);
+            return Some((Kind::Wanted, start));
         }
     }
-    // The cheap look first: names end in few letters.
-    if last.is_ascii() && !matches!(last.to_ascii_lowercase(), 'd' | 'e' | 't' | 'n' | 'y' | 'l' | 's') {
-        return None;
+    let last = last.to_ascii_lowercase();
+    let alike = NAMES.iter().filter(|(word, _)| word.as_bytes().last() == Some(&last));
+    let (rest, kind) = alike.into_iter().find_map(|(word, kind)| Some((ends_with(before, word)?, *kind)))?;
+    let rest = rest.rsplit(|c: char| !is_of_name(c)).next().unwrap_or(rest).to_ascii_lowercase();
+    let place = kind == Kind::Key && PLACES.iter().any(|place| rest.contains(place));
+    (!place).then_some((kind, start))
+}
+
+const fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ')
+}
+
+/// What stands before `word` if `text` ends with it, whatever its case and with `_`, `-`, `.` or a blank anywhere in it.
+fn ends_with<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    if !word.is_ascii() {
+        return text.strip_suffix(word);
     }
-    let squashed: String = name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect();
-    let (word, kind) = NAMES.iter().find(|(word, _)| squashed.ends_with(word))?;
-    let rest = squashed.strip_suffix(word).unwrap_or_default();
-    let place = *kind == Kind::Key && PLACES.iter().any(|place| rest.contains(place));
-    (!place).then_some(*kind)
+    let bytes = text.as_bytes();
+    let mut at = bytes.len();
+    for (index, letter) in word.bytes().rev().enumerate() {
+        at = at.checked_sub(1)?;
+        while index > 0 && matches!(bytes.get(at), Some(b'_' | b'-' | b'.' | b' ')) {
+            at = at.checked_sub(1)?;
+        }
+        if !bytes.get(at)?.eq_ignore_ascii_case(&letter) {
+            return None;
+        }
+    }
+    text.get(..at)
 }
 
 /// The value that begins after the separator.

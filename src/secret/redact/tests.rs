@@ -79,6 +79,21 @@ fn secrets_are_masked_by_their_shape() {
 
 /// DEV-M03
 #[test]
+fn a_private_key_is_masked_whole_broken_or_escaped() {
+    let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ";
+    let whole = format!("-----BEGIN PRIVATE KEY-----\n{line}\n{line}\nAb==\n-----END PRIVATE KEY-----");
+    assert_eq!(masked(&format!("k: {whole}.")), "k: [redacted].");
+    let escaped = serde_json::json!({"key": whole, "next": "plain text"}).to_string();
+    assert_eq!(masked(&escaped), r#"{"key":"[redacted]","next":"plain text"}"#);
+    let encrypted = whole.replace("-----\nMII", "-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nMII");
+    assert_eq!(masked(&encrypted), MASK);
+    assert_eq!(masked(&format!("-----BEGIN EC PRIVATE KEY-----\n{line}\n{line} and so on")), "[redacted] and so on");
+    let public = whole.replace("PRIVATE", "PUBLIC");
+    assert_eq!(masked(&public), public);
+}
+
+/// DEV-M03
+#[test]
 fn secrets_are_masked_by_the_name_of_their_field() {
     for (text, expected) in [
         (r#"{"password":"hunter2"}"#, r#"{"password":"[redacted]"}"#),
