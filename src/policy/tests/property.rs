@@ -148,6 +148,34 @@ fn questions() -> impl Strategy<Value = Question> {
         })
 }
 
+/// Conditions that ask for optional values here and there, not always where it helps.
+fn guarded() -> impl Strategy<Value = String> {
+    let atom = select(
+        &[
+            "has(args.a)",
+            "args.a == 1",
+            "has(args.b)",
+            "args.b == 1",
+            "has(args.a.c)",
+            "args.a.c == 1",
+            "'b' in args",
+            "args['b'] == 1",
+            "true",
+            "args.a.exists(x, has(x.c) && x.c == 1)",
+        ][..],
+    );
+    atom.prop_map(str::to_owned).prop_recursive(4, 16, 3, |inner| {
+        prop_oneof![
+            3 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} && {b})")),
+            2 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} || {b})")),
+            1 => inner.clone().prop_map(|a| format!("!{a}")),
+            1 => (inner.clone(), inner.clone(), inner.clone()).prop_map(|(a, b, c)| format!("({a} ? {b} : {c})")),
+            2 => inner.clone().prop_map(|a| format!("(has(args.a) && {a})")),
+            2 => inner.prop_map(|a| format!("(has(args.a) && has(args.a.c) && has(args.b) && {a})")),
+        ]
+    })
+}
+
 fn decide(rules: &[Value], question: &Question) -> Decision {
     question.ask(&gate(&file(rules)))
 }
@@ -251,6 +279,22 @@ proptest! {
             let mut question = question("{capability: {id: a.b, risk: read_only}}");
             question.arguments = Some(args);
             question.ask(&gate);
+        }
+    }
+
+    /// What the load-time check promises: whoever passes it never trips over an absent argument.
+    #[test]
+    fn a_condition_that_loads_never_misses_an_argument(condition in guarded()) {
+        static QUESTION: LazyLock<Question> = LazyLock::new(|| question("{capability: {id: a.b, risk: read_only}}"));
+        if let Ok(gate) = Gate::load(&[("test.yaml", &deny_when(&condition))]) {
+            for args in [
+                json!({}), json!({"a": 1}), json!({"b": 1}), json!({"a": {"c": 1}}), json!({"a": {}, "b": 2}),
+                json!({"a": [{"c": 2}, {}]}), json!({"a": {"c": {}}, "b": 1}),
+            ] {
+                let decision = Question { arguments: Some(args.clone()), ..QUESTION.clone() }.ask(&gate);
+                let missed = decision.errors.iter().any(|error| error.contains("there is no"));
+                prop_assert!(!missed, "{} {}: {:?}", condition, args, decision.errors);
+            }
         }
     }
 }
