@@ -26,8 +26,12 @@ pub(super) fn load(files: &[(&str, &str)]) -> Result<(Gate, Vec<FileExamples>), 
     for (file, text) in files {
         let parsed = read(file, text)?;
         let first = specs.len();
-        specs.extend(parsed.rules.into_iter().map(|spec| (*file, spec)));
-        examples.push(FileExamples { file: (*file).to_owned(), rules: first..specs.len(), examples: parsed.examples });
+        specs.extend(parsed.rules.into_iter().flatten().map(|spec| (*file, spec)));
+        examples.push(FileExamples {
+            file: (*file).to_owned(),
+            rules: first..specs.len(),
+            examples: parsed.examples.unwrap_or_default(),
+        });
     }
     let sources: Vec<_> = specs.iter().map(|(_, spec)| spec.when.as_deref()).collect();
     let conditions = compile_all(&sources)?;

@@ -19,12 +19,10 @@ use crate::types::{DataClass, ExecutionMode, RiskClass, RuleId, SideEffect};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleFile {
-    /// The rules, in order.
-    #[serde(default)]
-    pub(super) rules: Vec<RuleSpec>,
+    /// The rules, in order. A key with nothing under it is as good as none: people comment rules out.
+    pub(super) rules: Option<Vec<RuleSpec>>,
     /// What they are to answer.
-    #[serde(default)]
-    pub(super) examples: Vec<Example>,
+    pub(super) examples: Option<Vec<Example>>,
 }
 
 /// A rule as it is written.

@@ -297,6 +297,11 @@ fn a_file_of_another_shape_is_refused_with_its_place() {
 }
 
 #[test]
+fn a_file_with_nothing_under_its_keys_has_no_rules() {
+    assert_eq!(gate("rules:\nexamples:\n").rules.len(), 0);
+}
+
+#[test]
 fn examples_of_a_file_are_judged_by_it_and_those_before_it() {
     let strict = (
         "strict.yaml",
