@@ -9,6 +9,7 @@ mod hash;
 pub mod need;
 mod report;
 mod rules;
+mod terms;
 mod words;
 
 #[cfg(test)]

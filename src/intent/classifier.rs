@@ -118,20 +118,14 @@ impl Classifier {
     }
 
     fn features(&self, text: &str) -> Features {
-        let mut counts: HashMap<u32, f32, BuildHasherDefault<Ready>> = HashMap::default();
-        let mut found: Features = Vec::new();
-        each_feature(text, |feature| {
-            if let Some(&row) = self.known.get(&feature) {
-                let count = counts.entry(row).or_insert(0.0);
-                if *count == 0.0 {
-                    found.push((row, 0.0));
-                }
-                *count += 1.0;
-            }
-        });
-        for (row, value) in &mut found {
-            let count = counts.get(row).copied().unwrap_or(1.0);
-            *value = (1.0 + count.ln()) * self.rarity.get(*row as usize).copied().unwrap_or(0.0);
+        let mut rows: Vec<u32> = Vec::with_capacity(4 * text.len().min(MAX_CHARS));
+        each_feature(text, |feature| rows.extend(self.known.get(&feature)));
+        rows.sort_unstable();
+        let mut found: Features = Vec::with_capacity(rows.len());
+        for same in rows.chunk_by(|one, other| one == other) {
+            let Some(&row) = same.first() else { continue };
+            let rarity = self.rarity.get(row as usize).copied().unwrap_or(0.0);
+            found.push((row, (1.0 + (same.len() as f32).ln()) * rarity));
         }
         let length = found.iter().map(|(_, value)| value * value).sum::<f32>().sqrt();
         found.iter_mut().for_each(|(_, value)| *value /= length);
@@ -217,6 +211,8 @@ fn vocabulary(examples: &[Labelled<'_>]) -> (HashMap<u64, u32, BuildHasherDefaul
 const WORD: &[u8] = b"w";
 const PAIR: &[u8] = b"p";
 const PIECE: &[u8] = b"c";
+/// Of longer words only the beginning is cut into pieces.
+const LONGEST_WORD: usize = 40;
 const EDGE: &str = "\u{2}";
 
 /// Tells every feature of a text: words, pairs of neighbouring words, and pieces of three to five characters of words.
@@ -238,7 +234,13 @@ fn each_feature(text: &str, mut tell: impl FnMut(u64)) {
 
 /// Pieces of three to five characters of a word with a blank at both ends.
 fn each_piece(word: &str, tell: &mut impl FnMut(u64)) {
-    let padded: Vec<char> = std::iter::once(' ').chain(word.chars()).chain(std::iter::once(' ')).collect();
+    let mut padded = [' '; LONGEST_WORD + 2];
+    let mut length = 1;
+    for (place, c) in padded.iter_mut().skip(1).zip(word.chars().take(LONGEST_WORD)) {
+        *place = c;
+        length += 1;
+    }
+    let padded = padded.get(..=length).unwrap_or_default();
     for size in 3..=5 {
         for piece in padded.windows(size) {
             let mut buffer = [0; 20];

@@ -10,7 +10,8 @@ use serde::Deserialize;
 
 use super::{
     Classifier, DetectedIntent, IntentError, IntentReport, IntentSource, Labelled,
-    rules::{Found, Rules},
+    rules::Rules,
+    terms::{Found, normal},
 };
 use crate::types::{Intent, Trigger};
 
@@ -246,12 +247,12 @@ fn read_examples(text: &str) -> Result<Vec<Group>, IntentError> {
     Ok(serde_saphyr::from_str::<Catalog>(text).map_err(yaml)?.intents)
 }
 
-/// The start and the end of a text, lower-cased.
+/// The start and the end of a text, in lower case and with single blanks.
 fn relevant(text: &str) -> String {
     if text.len() <= LOOK_AT + LOOK_AT / 2 {
-        return text.to_lowercase();
+        return normal(text);
     }
     let start = text.get(..text.floor_char_boundary(LOOK_AT)).unwrap_or_default();
     let end = text.get(text.ceil_char_boundary(text.len() - LOOK_AT / 2)..).unwrap_or_default();
-    format!("{start}\n{end}").to_lowercase()
+    normal(&format!("{start}\n{end}"))
 }

@@ -1,14 +1,13 @@
 //! The rules of `catalog/intent-rules.yaml`, compiled.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    fmt::Write as _,
-};
+use std::collections::{BTreeMap, HashSet};
 
-use regex::{Regex, RegexSet, RegexSetBuilder, SetMatches};
 use serde::Deserialize;
 
-use super::IntentError;
+use super::{
+    IntentError,
+    terms::{Found, Term, Terms},
+};
 use crate::types::Intent;
 
 const FILE: &str = "intent-rules.yaml";
@@ -26,17 +25,6 @@ struct Catalog {
     #[serde(default)]
     explicit_only: Vec<Intent>,
     look_up: Intent,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Term {
-    #[serde(default)]
-    en: Vec<String>,
-    #[serde(default)]
-    zh: Vec<String>,
-    #[serde(default)]
-    regex: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -75,9 +63,9 @@ struct Condition {
 
 impl Condition {
     fn holds(&self, found: &Found) -> bool {
-        self.when.iter().all(|&term| found.0.matched(term))
-            && (self.any.is_empty() || self.any.iter().any(|&term| found.0.matched(term)))
-            && !self.unless.iter().any(|&term| found.0.matched(term))
+        self.when.iter().all(|&term| found.has(term))
+            && (self.any.is_empty() || self.any.iter().any(|&term| found.has(term)))
+            && !self.unless.iter().any(|&term| found.has(term))
     }
 }
 
@@ -91,13 +79,10 @@ pub(super) struct Rule<T> {
     pub(super) then: T,
 }
 
-/// The terms found in one input.
-pub(super) struct Found(SetMatches);
-
 /// All rules over one set of terms: the input is read once for all of them.
 #[derive(Debug)]
 pub(super) struct Rules {
-    terms: RegexSet,
+    terms: Terms,
     intents: Vec<Rule<Vec<(Intent, f32)>>>,
     forbidden: Vec<Rule<String>>,
     required: Vec<Rule<String>>,
@@ -114,7 +99,7 @@ impl Rules {
         let catalog: Catalog = serde_saphyr::from_str(text).map_err(yaml)?;
         let names: Vec<&str> = catalog.terms.keys().map(String::as_str).collect();
         let compiler = Compiler { names: &names };
-        let terms = compile_terms(&catalog.terms)?;
+        let terms = Terms::new(&catalog.terms)?;
         let intents = catalog.rules.iter().map(|rule| compiler.intent_rule(rule)).collect::<Result<_, _>>()?;
         let triggers =
             |rules: &[TriggerRule]| rules.iter().map(|rule| compiler.trigger_rule(rule)).collect::<Result<Vec<_>, _>>();
@@ -150,9 +135,9 @@ impl Rules {
         by_rules.chain([&self.look_up])
     }
 
-    /// Which terms are in `text`, which must be lower-cased.
+    /// Which terms are in `text`, which must be `normal`.
     pub(super) fn find(&self, text: &str) -> Found {
-        Found(self.terms.matches(text))
+        self.terms.find(text)
     }
 
     /// The intent rules that match, in their order.
@@ -172,7 +157,7 @@ impl Rules {
 
     /// Whether the input goes on with what was said before.
     pub(super) fn follows_up(&self, found: &Found) -> bool {
-        self.follow_up.iter().any(|&term| found.0.matched(term))
+        self.follow_up.iter().any(|&term| found.has(term))
     }
 }
 
@@ -219,44 +204,4 @@ impl Compiler<'_> {
         let condition = self.condition(&rule.id, &rule.when, &rule.any, &rule.unless)?;
         Ok(Rule { id: rule.id.clone(), condition, then: rule.because.clone() })
     }
-}
-
-/// One regular expression for each term, in the order of their names.
-fn compile_terms(terms: &BTreeMap<String, Term>) -> Result<RegexSet, IntentError> {
-    let patterns = terms.iter().map(|(name, term)| pattern(name, term)).collect::<Result<Vec<_>, _>>()?;
-    let set = RegexSetBuilder::new(patterns).dfa_size_limit(16 << 20).build();
-    set.map_err(|error| IntentError::Term { term: "all of them together".to_owned(), why: error.to_string() })
-}
-
-fn pattern(name: &str, term: &Term) -> Result<String, IntentError> {
-    let refused = |why: String| IntentError::Term { term: name.to_owned(), why };
-    let mut alternatives = Vec::new();
-    if !term.en.is_empty() {
-        let words = term.en.iter().map(|word| english(word)).collect::<Vec<_>>().join("|");
-        // ASCII word boundaries: they hold beside Chinese characters, and they keep the automaton deterministic.
-        alternatives.push(format!(r"(?-u:\b)(?:{words})(?-u:\b)"));
-    }
-    alternatives.extend(term.zh.iter().map(|word| regex::escape(&word.to_lowercase())));
-    for part in &term.regex {
-        Regex::new(part).map_err(|error| refused(format!("`{part}` is no regular expression: {error}")))?;
-        alternatives.push(format!("(?:{part})"));
-    }
-    if alternatives.is_empty() || term.en.iter().chain(&term.zh).any(|word| word.trim().is_empty()) {
-        return Err(refused("it has no words, or an empty one; give some under `en`, `zh` or `regex`".to_owned()));
-    }
-    Ok(alternatives.join("|"))
-}
-
-/// An English word or phrase as a pattern: blanks match any white space, a `*` at the end any ending.
-fn english(word: &str) -> String {
-    let (stem, ending) = word.strip_suffix('*').map_or((word, ""), |stem| (stem, "[a-z]*"));
-    let mut pattern = String::new();
-    for (number, part) in stem.split_whitespace().enumerate() {
-        if number > 0 {
-            pattern.push_str(r"[ \t\n]+");
-        }
-        // Writing to a `String` cannot fail.
-        let _ = write!(pattern, "{}", regex::escape(&part.to_lowercase()));
-    }
-    pattern + ending
 }
