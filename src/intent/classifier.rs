@@ -60,8 +60,8 @@ const EPOCHS: u32 = 8;
 const RATE: f32 = 0.6;
 /// Errors below this are not worth a step.
 const NEGLIGIBLE: f32 = 0.003;
-/// Texts are cut here: nobody states an intent after 4,000 characters.
-const MAX_CHARS: usize = 4_000;
+/// Texts are cut here: an intent is stated in few words.
+const MAX_CHARS: usize = 1_000;
 
 impl Classifier {
     /// Learns from examples. Labels are ordered by their first example.

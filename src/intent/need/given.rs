@@ -103,7 +103,7 @@ impl Match {
             opening: coverage(&opening, &query.set),
             query_told: query.covered_by(&told),
             query_known: query.covered_by(&known),
-            lacking: missing::lacking(query, tool),
+            lacking: missing::lacking(query, tool.schema, query.words.len() - hits),
             hits: hits as f32,
             left: (query.words.len() - hits) as f32,
             score: 0.0,

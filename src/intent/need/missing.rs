@@ -27,9 +27,10 @@ enum Kind {
 }
 
 /// How many required parameters lack evidence in the query: each counts from 0 (surely there) to 1 (nowhere).
-pub(super) fn lacking(query: &Query, tool: &ToolBrief<'_>) -> f32 {
-    let left = left_over(query, tool);
-    required(tool.schema).map(|(name, spec)| 1.0 - likely(query, name, spec, left)).sum()
+/// `left` is the number of words that the tool does not name itself.
+pub(super) fn lacking(query: &Query, schema: &Value, left: usize) -> f32 {
+    let left = halved(query, left);
+    required(schema).map(|(name, spec)| 1.0 - likely(query, name, spec, left)).sum()
 }
 
 /// The required parameters that nothing in the query can fill, nested ones too.
@@ -69,6 +70,11 @@ pub(super) fn parameters(query: &Query, tool: &ToolBrief<'_>) -> Vec<String> {
 fn left_over(query: &Query, tool: &ToolBrief<'_>) -> usize {
     let (name, description) = (content(tool.name), content(tool.description));
     let left = query.words.iter().filter(|word| !name.contains(word) && !description.contains(word)).count();
+    halved(query, left)
+}
+
+/// Chinese is read in pairs of characters, about two for each word.
+fn halved(query: &Query, left: usize) -> usize {
     if query.cjk { left / 2 } else { left }
 }
 
