@@ -5,7 +5,7 @@
 //! the original accepts can still be said (a key no schema names aside). What the wider schema lets through is caught
 //! when the arguments are checked against the original, see [`arguments`](super::arguments).
 //!
-//! Converting costs tens of microseconds; [`Cache`] does it once for each schema and dialect.
+//! Converting walks the schema several times; [`Cache`] does it once for each schema and dialect.
 
 use std::{
     collections::HashMap,

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::{
     back, merge,
     normal::Normal,
+    root::resolve,
     tree::{self, Node},
 };
 
@@ -331,8 +332,18 @@ impl Spot {
     }
 }
 
-/// Whether a schema accepts null.
-pub(super) fn node_accepts_null(node: &Node, defs: &Node) -> bool {
-    let normal = Normal { root: node.clone(), defs: defs.clone() };
-    Shape::new(&normal, Way::Back).types(ROOT).meets(TypeSet::NULL)
+/// Whether a schema accepts null, as far as its types, values, unions and references tell.
+pub(super) fn accepts_null(node: &Node, defs: &Node) -> bool {
+    null_within(node, defs, MAX_HOPS)
+}
+
+fn null_within(node: &Node, defs: &Node, hops: usize) -> bool {
+    let Some(hops) = hops.checked_sub(1) else { return true };
+    let member = |schema: &Value| schema.as_object().is_none_or(|node| null_within(node, defs, hops));
+    let list = |keyword: &str| node.get(keyword).and_then(Value::as_array);
+    let reference = node.get("$ref").and_then(|reference| resolve(reference, defs));
+    TypeSet::of_node(node).meets(TypeSet::NULL)
+        && reference.is_none_or(|target| null_within(target, defs, hops))
+        && list("allOf").is_none_or(|members| members.iter().all(member))
+        && ["anyOf", "oneOf"].into_iter().filter_map(list).all(|group| group.iter().any(member))
 }

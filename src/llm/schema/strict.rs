@@ -290,7 +290,7 @@ fn require_all(node: &mut Node, pointer: &str, defs: &Node, log: &mut Log) {
 }
 
 fn make_nullable(schema: &mut Value, defs: &Node) {
-    let accepts_null = resolved(schema, defs).is_some_and(|node| shape::node_accepts_null(node, defs));
+    let accepts_null = schema.as_object().is_some_and(|node| shape::accepts_null(node, defs));
     let Value::Object(node) = schema else { return };
     if accepts_null {
         return;
