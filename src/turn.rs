@@ -40,7 +40,7 @@ pub use event::{
 pub use ledger::Ledger;
 pub use log::{input_text, read_events};
 pub use machine::{IllegalEvent, ModelStep, Phase, Step, Turn};
-pub use parts::{Parts, Shown, Tool, Toolbox};
+pub use parts::{Parts, Shown, Tool, Toolbox, is_searchable};
 pub use watch::{ApprovalAnswer, ApprovalRequest, Approver, Watcher};
 
 use drive::Driver;

@@ -21,7 +21,7 @@ use crate::{
     route::{Observed, Router, Weights},
     secret::{Known, Redactor},
     store::{Journal, MemoryJournal},
-    turn::{Parts, Shown, Toolbox},
+    turn::{Parts, Shown, Toolbox, is_searchable},
     types::{Scope, TenantId, ToolError, UserId},
 };
 
@@ -258,6 +258,7 @@ impl RuntimeBuilder {
         };
         let executors = with_http_tools(self.executors, &registry)?;
         let shown = Shown::of(&registry);
+        let searchable = is_searchable(&registry, &shown);
         let parts = Parts {
             clock: self.clock,
             journal: self.journal.unwrap_or_else(|| Arc::new(MemoryJournal::default())),
@@ -274,6 +275,7 @@ impl RuntimeBuilder {
             toolbox: Toolbox::default(),
             index: OnceLock::new(),
             shown,
+            searchable,
         };
         let principal = Arc::new(self.principal.unwrap_or_else(|| local(&self.scopes)));
         let defaults = Arc::new(Defaults { principal, ..self.defaults });

@@ -9,7 +9,7 @@ use crate::{
     secret::Redactor,
     text::cut,
     turn::{CallDecided, CallOutcome, CallStatus, Ended, Event, IllegalEvent, Prepared, Recorded, Turn, Verdict},
-    types::{CallId, Citation, DurationMs, MicroUsd, RiskClass, Timestamp, TraceId, TurnId},
+    types::{CallId, Citation, DurationMs, MicroUsd, RiskClass, Stop, Timestamp, TraceId, TurnId},
 };
 
 use super::{ModelSpan, PolicyDecision, ToolSpan};
@@ -171,7 +171,7 @@ impl Spans<'_> {
                     span.latency_ms = replied.latency;
                     span.usage = replied.reply.usage.unwrap_or_default();
                     span.cost = replied.cost;
-                    span.stop = format!("{:?}", replied.reply.stop).to_lowercase();
+                    span.stop = stop_word(&replied.reply.stop);
                     span.hosted =
                         replied.reply.hosted().map(|output| format!("{:?}", output.kind).to_lowercase()).collect();
                     let notices = replied.reply.notices.iter();
@@ -299,6 +299,19 @@ impl Spans<'_> {
     }
 }
 
+fn stop_word(stop: &Stop) -> String {
+    match stop {
+        Stop::End => "end".to_owned(),
+        Stop::ToolCalls => "tool_calls".to_owned(),
+        Stop::Length => "length".to_owned(),
+        Stop::Filtered => "filtered".to_owned(),
+        Stop::Refused => "refused".to_owned(),
+        Stop::Paused => "paused".to_owned(),
+        Stop::Failed(why) => format!("failed: {why}"),
+        Stop::Unknown(why) => format!("unknown: {why}"),
+    }
+}
+
 fn close(span: &mut ToolSpan, outcome: &CallOutcome) {
     span.status = outcome.status.as_str().to_owned();
     span.error = outcome.error.as_ref().map(|error| error.code.as_str().to_owned());
@@ -313,7 +326,6 @@ fn close(span: &mut ToolSpan, outcome: &CallOutcome) {
     }
 }
 
-/// The risk class of a call that was never resolved is not known; reads are the least surprising.
 impl ToolSpan {
     /// Whether the call changed, or may have changed, something.
     pub fn writes(&self) -> bool {

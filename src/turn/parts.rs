@@ -24,6 +24,8 @@ use crate::{
 /// those that were routed to or found.
 const SHOWN_UNASKED: usize = 24;
 
+use super::internal;
+
 /// The wired parts.
 #[derive(Debug)]
 pub struct Parts {
@@ -57,6 +59,8 @@ pub struct Parts {
     pub index: OnceLock<Index>,
     /// The intents whose functions are shown unasked.
     pub shown: Shown,
+    /// Whether there are functions to be found that are not shown.
+    pub searchable: bool,
 }
 
 impl Parts {
@@ -64,6 +68,16 @@ impl Parts {
     pub fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::build(self.registry.iter().map(Arc::as_ref)))
     }
+}
+
+/// Whether tool search has something to find: functions that are deferred, or too many to show.
+pub fn is_searchable(registry: &Registry, shown: &Shown) -> bool {
+    let hidden = |capability: &Arc<Capability>| {
+        capability.execution.mode == ExecutionMode::RuntimeFunction
+            && !internal::is_internal(capability)
+            && (capability.deferred || *shown == Shown::Found)
+    };
+    registry.iter().any(hidden)
 }
 
 /// Which functions are shown without being asked for.
@@ -76,11 +90,13 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// All functions that are not deferred, unless there are more than 24.
+    /// All functions that are not deferred, unless there are more than 24. agcore's own tools come when there is
+    /// something to search or to read.
     pub fn of(registry: &Registry) -> Self {
-        let unasked = registry
-            .iter()
-            .filter(|capability| capability.execution.mode == ExecutionMode::RuntimeFunction && !capability.deferred);
+        let function = |capability: &&Arc<Capability>| {
+            capability.execution.mode == ExecutionMode::RuntimeFunction && !internal::is_internal(capability)
+        };
+        let unasked = registry.iter().filter(function).filter(|capability| !capability.deferred);
         let intents: BTreeSet<&Intent> = unasked.map(|capability| &capability.intent).collect();
         if intents.len() > SHOWN_UNASKED { Self::Found } else { Self::All(intents.into_iter().cloned().collect()) }
     }

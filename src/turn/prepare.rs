@@ -119,13 +119,13 @@ impl Plan<'_> {
         if self.prepared.report.trigger == Trigger::Forbidden {
             return;
         }
-        match &self.parts.shown {
-            Shown::All(intents) => {
-                for intent in intents {
-                    self.route(intent, false);
-                }
+        if let Shown::All(intents) = &self.parts.shown {
+            for intent in intents {
+                self.route(intent, false);
             }
-            Shown::Found => self.route(&internal::tool_search_intent(), false),
+        }
+        if self.parts.searchable {
+            self.route(&internal::tool_search_intent(), false);
         }
     }
 
@@ -204,7 +204,7 @@ impl Plan<'_> {
             .any(|tool| !tool.hosted && asked.contains(&intent_of(tool, &self.parts.registry)));
         match &self.started.tool_choice {
             ToolChoice::Auto if report.trigger == Trigger::Required && can => ToolChoice::Required,
-            choice => choice.clone(),
+            choice @ (ToolChoice::Auto | ToolChoice::None | ToolChoice::Required | ToolChoice::Named(_)) => choice.clone(),
         }
     }
 }
