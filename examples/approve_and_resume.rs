@@ -58,7 +58,7 @@ pub async fn story() -> Result<Story, Failed> {
     };
     let contract = Capability::function("orders.refund_by_request")
         .description("Refunds an order")
-        .risk_class(RiskClass::BusinessWrite);
+        .risk(RiskClass::BusinessWrite);
     let runtime = Runtime::builder().function_as(contract, refund).build()?;
 
     let waiting = runtime.turn("Refund my order, it arrived broken").run().await?;

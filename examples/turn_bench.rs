@@ -108,7 +108,7 @@ async fn runtime(options: &Options, folder: &std::path::Path) -> Result<Runtime>
         // The scripted model asks for the same call again and again on purpose.
         let contract = Capability::function(name)
             .description("Does the thing: looks up a record and returns it.")
-            .risk_class(RiskClass::ReadOnly)
+            .risk(RiskClass::ReadOnly)
             .polling();
         builder = builder.function_as(contract, move |index: Index, _| async move {
             if toolms > 0 {
@@ -155,11 +155,14 @@ async fn batch(runtime: &Runtime, wanted: &Intent, n: usize, conc: usize) -> Res
     Ok(all)
 }
 
-/// CPU time of this process, all threads, in microseconds.
+/// CPU time of this process, all its living threads, in microseconds.
 fn cpu_us() -> f64 {
-    let usage = rustix::process::getrusage(rustix::process::RusageWho::Self_);
-    let micros = |time: rustix::fs::Timespec| time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3;
-    micros(usage.user) + micros(usage.system)
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
+    let nanos = |task: std::fs::DirEntry| {
+        let stat = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        stat.split(' ').next()?.parse::<f64>().ok()
+    };
+    tasks.filter_map(|task| nanos(task.ok()?)).sum::<f64>() / 1e3
 }
 
 fn status_mb(key: &str) -> f64 {

@@ -9,7 +9,7 @@ use crate::{
     capability::{Capability, Registry},
     intent::{DetectedIntent, Input, IntentReport, IntentSource},
     llm::ToolChoice,
-    policy::{GateRequest, Outcome, Stage, TurnFacts, raw_capability},
+    policy::{GateRequest, Stage, TurnFacts, raw_capability},
     route::{Reliability, Route, RouteContext, RouteFacts},
     types::{Api, CapabilityId, CostClass, DurationMs, ExecutionMode, Intent, ToolName, Trigger},
 };
@@ -183,7 +183,7 @@ impl Plan<'_> {
             turn: &self.facts,
             resource: None,
         });
-        (decision.outcome == Outcome::Deny).then_some(decision.because)
+        (!decision.shows(capability.execution.mode)).then_some(decision.because)
     }
 
     fn finish(mut self) -> Prepared {
@@ -203,9 +203,15 @@ impl Plan<'_> {
             .iter()
             .any(|tool| !tool.hosted && asked.contains(&intent_of(tool, &self.parts.registry)));
         match &self.started.tool_choice {
-            ToolChoice::Auto if report.trigger == Trigger::Required && can => ToolChoice::Required,
+            ToolChoice::Auto if report.trigger == Trigger::Required && can && self.can_force() => ToolChoice::Required,
             choice @ (ToolChoice::Auto | ToolChoice::None | ToolChoice::Required | ToolChoice::Named(_)) => choice.clone(),
         }
+    }
+}
+
+impl Plan<'_> {
+    fn can_force(&self) -> bool {
+        self.parts.model.supports(&ToolChoice::Required)
     }
 }
 
