@@ -30,7 +30,7 @@ fn push<'a>(found: &mut Vec<&'a str>, piece: Option<&'a str>) {
 fn paragraphs(text: &str) -> Vec<&str> {
     let (mut found, mut start, mut at) = (Vec::new(), 0, 0);
     for line in text.split_inclusive('\n') {
-        if starts_block(line) || line.trim().is_empty() {
+        if starts_item(line) || line.starts_with('#') || line.trim().is_empty() {
             push(&mut found, text.get(start..at));
             start = at;
         }
@@ -44,14 +44,12 @@ fn paragraphs(text: &str) -> Vec<&str> {
     found
 }
 
-fn starts_block(line: &str) -> bool {
+/// Whether a line begins a list item or a table row.
+pub(super) fn starts_item(line: &str) -> bool {
     let line = line.trim_start();
-    let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    line.starts_with(['#', '|'])
-        || line.starts_with("- ")
-        || line.starts_with("* ")
-        || line.starts_with("+ ")
-        || (numbered.len() < line.len() && (numbered.starts_with(". ") || numbered.starts_with(") ")))
+    let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = unnumbered.len() < line.len() && (unnumbered.starts_with(". ") || unnumbered.starts_with(") "));
+    numbered || ["- ", "* ", "+ ", "|"].iter().any(|mark| line.starts_with(mark))
 }
 
 fn ends(c: char, next: Option<char>, before: &str) -> bool {

@@ -148,7 +148,8 @@ impl Query {
             }
             before = Some(Sentence { start, has });
         }
-        cut::to_chars(best.1.or(below.1).unwrap_or(text), MAX_QUOTE).to_owned()
+        let quote = best.1.or(below.1).unwrap_or(text).trim_start_matches(['-', '*', '+', ' ']);
+        cut::to_chars(quote, MAX_QUOTE).to_owned()
     }
 }
 

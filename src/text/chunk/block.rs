@@ -1,6 +1,6 @@
 //! Where a text may be split: its blocks of lines, by kind.
 
-use crate::text::kind::Kind;
+use crate::text::{kind::Kind, sentence::starts_item};
 
 /// Lines that belong together, `first..=last`, from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ fn marked(lines: &[&str], markdown: bool) -> Vec<Block> {
         };
         let plain = heading.is_none() && last == number;
         match found.last_mut() {
-            Some(block) if plain && in_paragraph => block.last = number,
+            Some(block) if plain && in_paragraph && !(markdown && starts_item(line)) => block.last = number,
             Some(_) | None => found.push(Block { first: number, last, heading }),
         }
         in_paragraph = plain;

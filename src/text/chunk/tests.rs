@@ -29,6 +29,13 @@ fn a_long_section_is_split_between_paragraphs() {
 }
 
 #[test]
+fn a_long_list_is_split_between_its_items() {
+    let item = format!("- {}\n  {}\n", "word ".repeat(40), "more ".repeat(40));
+    let chunks = chunk(&item.repeat(5), Kind::Markdown);
+    assert_eq!(short(&chunks), [(1, 4, ""), (5, 8, ""), (9, 10, "")]);
+}
+
+#[test]
 fn the_rows_of_a_table_carry_its_header() {
     let text = format!("id,name\n{}", "1,some rather long name here\n".repeat(60));
     let chunks = chunk(&text, Kind::Table);
