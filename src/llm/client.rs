@@ -133,15 +133,14 @@ impl HttpModel {
         Ok(Self { target, dialect, client, url, headers, key: config.key, prices, limits: config.limits })
     }
 
-    /// One exchange. Returns whether anything of a reply had come when it failed: then it is not repeated.
+    /// One exchange.
     async fn exchange(
         &self,
         wire: &Wire,
         stream: bool,
         deadline: Instant,
         sink: &dyn ReplySink,
-    ) -> Result<Reply, (ModelError, bool)> {
-        let fresh = |error: ModelError| (error, false);
+    ) -> Result<Reply, Failed> {
         let accept = if stream { "text/event-stream" } else { "application/json" };
         let mut headers = self.headers.clone();
         headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
@@ -153,20 +152,25 @@ impl HttpModel {
             idle_timeout: self.limits.idle,
             deadline,
         };
-        let answer = self.client.send(request).await.map_err(|error| fresh(from_net(&error)))?;
+        let answer = self.client.send(request).await.map_err(|error| {
+            let begun = if error.kind() == NetErrorKind::Connect { Begun::No } else { Begun::Perhaps };
+            Failed { error: from_net(&error), begun }
+        })?;
         let status = answer.status.as_u16();
         if !answer.status.is_success() {
             let headers = answer.headers.clone();
             let body = answer.bytes(MAX_ERROR_BYTES).await.unwrap_or_default();
-            return Err(fresh(errors::classify(status, &headers, &body)));
+            let begun = if status < 500 { Begun::No } else { Begun::Perhaps };
+            return Err(Failed { error: errors::classify(status, &headers, &body), begun });
         }
         // What comes decides, not what was asked for: some servers ignore `stream`.
         let kind = answer.header("content-type").unwrap_or_default();
         if kind.starts_with("text/event-stream") || (stream && !kind.starts_with("application/json")) {
             return self.read_stream(answer, wire.reading.clone(), sink).await;
         }
-        let body = answer.bytes(MAX_REPLY_BYTES).await.map_err(|error| fresh(from_net(&error)))?;
-        let reply = self.dialect.parse(&body, &wire.reading).map_err(fresh)?;
+        let perhaps = |error: ModelError| Failed { error, begun: Begun::Perhaps };
+        let body = answer.bytes(MAX_REPLY_BYTES).await.map_err(|error| perhaps(from_net(&error)))?;
+        let reply = self.dialect.parse(&body, &wire.reading).map_err(perhaps)?;
         if stream {
             replay(&reply, sink);
         }
@@ -178,7 +182,7 @@ impl HttpModel {
         mut answer: HttpResponse,
         reading: Reading,
         sink: &dyn ReplySink,
-    ) -> Result<Reply, (ModelError, bool)> {
+    ) -> Result<Reply, Failed> {
         let (mut parser, mut fold) = (SseParser::new(), self.dialect.fold(reading));
         let broken = loop {
             match answer.chunk().await {
@@ -198,8 +202,8 @@ impl HttpModel {
                 Err(error) => break Some(from_net(&error)),
             }
         };
-        let started = fold.started();
-        finish(fold, broken).map_err(|error| (error, started))
+        let begun = if fold.started() { Begun::Surely } else { Begun::Perhaps };
+        finish(fold, broken).map_err(|error| Failed { error, begun })
     }
 
     async fn call_with_retries(
@@ -212,14 +216,17 @@ impl HttpModel {
         let careful = has_hosted_effects(request);
         let mut attempt = 1;
         loop {
-            let (mut error, started) = match self.exchange(wire, request.stream, deadline, sink).await {
+            let Failed { mut error, begun } = match self.exchange(wire, request.stream, deadline, sink).await {
                 Ok(reply) => return Ok(reply),
                 Err(failed) => failed,
             };
             error.attempts = attempt;
             error.message = mask(&error.message, self.key.as_ref());
-            // What ran at the provider may have had effects: repeat only what surely did not begin.
-            let repeatable = !started && (!careful || error.kind == ModelErrorKind::RateLimited);
+            let repeatable = match begun {
+                Begun::No => true,
+                Begun::Perhaps => !careful,
+                Begun::Surely => false,
+            };
             let left = deadline.saturating_duration_since(Instant::now());
             let wait = retry::wait(&error, attempt, &self.limits, left, retry::luck()).filter(|_| repeatable);
             let Some(wait) = wait else { return Err(error) };
@@ -228,6 +235,23 @@ impl HttpModel {
             attempt += 1;
         }
     }
+}
+
+/// An exchange that brought no reply.
+struct Failed {
+    error: ModelError,
+    begun: Begun,
+}
+
+/// Whether the provider began to work on a request that failed. Hosted tools may have had effects then.
+#[derive(Debug, Clone, Copy)]
+enum Begun {
+    /// It was refused, or never arrived.
+    No,
+    /// Nobody knows.
+    Perhaps,
+    /// Pieces of the reply have come, and others may have seen them.
+    Surely,
 }
 
 impl Model for HttpModel {

@@ -134,6 +134,27 @@ async fn what_waiting_does_not_help_is_not_asked_again() {
     assert_eq!((error.kind, error.retryable, error.attempts), (ModelErrorKind::Quota, false, 1));
 }
 
+#[tokio::test]
+async fn a_request_with_a_hosted_tool_that_may_write_is_repeated_only_if_it_surely_did_not_begin() {
+    let mcp = || {
+        let mut request = ModelRequest::default();
+        let tool = serde_json::json!([{"type": "mcp", "server_label": "s", "server_url": "https://mcp.example/"}]);
+        request.extra.insert("builtin_tools".to_owned(), tool);
+        request
+    };
+    let reply = r#"{"id":"r","status":"completed","output":[]}"#;
+    for (first, sent) in
+        [(http("503 Busy", "retry-after-ms: 1\r\n", "{}"), 1), (http("429 Slow", "retry-after-ms: 1\r\n", "{}"), 2)]
+    {
+        let server = serve(vec![first, ok(reply)], 4096).await;
+        let config = HttpModelConfig { base_url: Some(server.url.clone()), ..HttpModelConfig::default() };
+        let client = HttpClient::new(&HttpConfig::default()).unwrap();
+        let model = HttpModel::new(Profile::by_name("openai").unwrap(), config, client).unwrap();
+        let answer = model.call(&mcp(), &mut hello(), &(), &CancellationToken::new()).await;
+        assert_eq!((answer.is_ok(), server.seen.lock().unwrap().len()), (sent == 2, sent));
+    }
+}
+
 /// DEV-M03
 #[tokio::test]
 async fn an_error_body_that_echoes_the_key_is_masked() {

@@ -151,8 +151,7 @@ pub(super) fn read(raw: &RawValue, reading: &Reading, notices: &mut Vec<String>)
         // x_search of xAI comes as a custom call that was already run there (recorded traffic 2026-08).
         "custom_tool_call" if !item.call_id.text().starts_with("xs_") => plain(vec![custom_call(&item, reading)]),
         "reasoning" => plain(vec![Part::Reasoning { summary: reasoning_text(&item) }]),
-        kind @ ("shell_call_output" | "program_output") => {
-            let _ = kind;
+        "shell_call_output" | "program_output" => {
             let output = output_text(&item);
             ReadItem {
                 parts: Vec::new(),
@@ -161,7 +160,12 @@ pub(super) fn read(raw: &RawValue, reading: &Reading, notices: &mut Vec<String>)
         }
         "tool_search_output" | "function_call_output" | "custom_tool_call_output" => plain(Vec::new()),
         kind => match hosted_kind(kind, &item) {
-            Some(hosted) => plain(vec![Part::Hosted(hosted_output(&item, hosted))]),
+            Some(hosted) => {
+                if asks_client(&item) {
+                    notices.push(format!("`{kind}` asks for a client that agcore is not; nothing was done"));
+                }
+                plain(vec![Part::Hosted(hosted_output(&item, hosted))])
+            }
             None => {
                 notices.push(format!("an item of the unknown type `{kind}` was kept"));
                 plain(vec![Part::Unknown { kind: kind.to_owned() }])
