@@ -1,5 +1,14 @@
 //! What a model call costs on this side of the wire: building bodies, reading replies, one HTTP exchange.
 #![allow(missing_docs, reason = "a bench has no readers of its documentation")]
+#![allow(clippy::allow_attributes, reason = "what a bench needs differs with its features")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a bench that cannot be set up has to stop"
+)]
 
 use std::{hint::black_box, sync::Arc};
 

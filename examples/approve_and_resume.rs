@@ -56,9 +56,8 @@ pub async fn story() -> Result<Story, Failed> {
             Ok::<_, ToolError>(format!("refunded, because: {}", refund.query))
         }
     };
-    let contract = Capability::function("orders.refund_by_request")
-        .description("Refunds an order")
-        .risk(RiskClass::BusinessWrite);
+    let contract =
+        Capability::function("orders.refund_by_request").description("Refunds an order").risk(RiskClass::BusinessWrite);
     let runtime = Runtime::builder().function_as(contract, refund).build()?;
 
     let waiting = runtime.turn("Refund my order, it arrived broken").run().await?;
@@ -81,7 +80,7 @@ pub async fn story() -> Result<Story, Failed> {
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
-#[cfg_attr(test, expect(dead_code, reason = "the tests call `story`"))]
+#[cfg_attr(test, allow(dead_code, clippy::allow_attributes, reason = "the tests call what it calls"))]
 async fn main() -> Result<(), Failed> {
     let story = story().await?;
     println!("ran {} times before the approval, {} times after it\n\n{}", story.before, story.after, story.answer);

@@ -19,7 +19,7 @@ capabilities:
   - id: crm.customer_by_name
     intent: customers.get_by_name
     description: Looks up a customer by name
-    input: { query: string }
+    input_schema: { query: string }
     mode: runtime_function
     function_name: customer_by_name
     risk_class: internal_read
@@ -62,7 +62,11 @@ async fn ask(scope: Option<&str>) -> Result<String, Failed> {
     let look_up = |query: Query, _| async move {
         let known = query.query.contains("Lin");
         let customer = Customer { name: "Lin Mei", city: "Chengdu", phone: "+86 139 0000 0000" };
-        if known { Ok(customer) } else { Err(ToolError::new(agcore::types::ErrorCode::NotFound, "no such customer", "ask for the full name")) }
+        if known {
+            Ok(customer)
+        } else {
+            Err(ToolError::new(agcore::types::ErrorCode::NotFound, "no such customer", "ask for the full name"))
+        }
     };
     let mut builder = Runtime::builder()
         .catalog(CATALOG, "the example's catalog")
@@ -81,7 +85,7 @@ async fn ask(scope: Option<&str>) -> Result<String, Failed> {
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
-#[cfg_attr(test, expect(dead_code, reason = "the tests call `answers`"))]
+#[cfg_attr(test, allow(dead_code, clippy::allow_attributes, reason = "the tests call what it calls"))]
 async fn main() -> Result<(), Failed> {
     let (with, without) = answers().await?;
     println!("with the scope:\n{with}\n\nwithout it:\n{without}");

@@ -30,12 +30,12 @@ pub enum Failed {
 /// Runs one turn over the function and returns its answer.
 pub async fn answer() -> Result<String, Failed> {
     let opening_hours = |question: Question, _| async move {
-        let text = format!("You asked: {}. The shop is open from nine to six, on Sundays it is closed.", question.query);
+        let text =
+            format!("You asked: {}. The shop is open from nine to six, on Sundays it is closed.", question.query);
         Ok::<_, ToolError>(text)
     };
-    let runtime = Runtime::builder()
-        .function("shop.get_opening_hours", "Tells when the shop is open", opening_hours)
-        .build()?;
+    let runtime =
+        Runtime::builder().function("shop.get_opening_hours", "Tells when the shop is open", opening_hours).build()?;
     let outcome = runtime.turn("When is the shop open on Sundays?").run().await?;
     Ok(match outcome.end {
         TurnEnd::Ended(ended) => ended.answer.clone(),
@@ -45,7 +45,7 @@ pub async fn answer() -> Result<String, Failed> {
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "an example shows what it does")]
-#[cfg_attr(test, expect(dead_code, reason = "the tests call `answer`"))]
+#[cfg_attr(test, allow(dead_code, clippy::allow_attributes, reason = "the tests call what it calls"))]
 async fn main() -> Result<(), Failed> {
     println!("{}", answer().await?);
     Ok(())

@@ -22,7 +22,7 @@ use crate::{
     secret::{Known, Redactor},
     store::{Journal, MemoryJournal},
     turn::{Parts, Shown, Toolbox, is_searchable},
-    types::{Scope, TenantId, ToolError, UserId},
+    types::{RiskClass, Scope, TenantId, ToolError, UserId},
 };
 
 use super::{Defaults, Runtime, RuntimeError};
@@ -106,7 +106,7 @@ impl RuntimeBuilder {
         F: Fn(A, CallContext) -> R + Send + Sync + 'static,
         R: Future<Output = Result<O, ToolError>> + Send + 'static,
     {
-        self.function_as(Capability::function(name).description(description), run)
+        self.function_as(Capability::function(name).description(description).risk(RiskClass::ReadOnly), run)
     }
 
     /// A function tool with its contract: risk, side effect, scopes, limits.

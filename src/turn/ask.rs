@@ -32,8 +32,10 @@ impl Asking {
     pub(super) fn new(parts: &Parts, started: &Started, prepared: &Prepared) -> Self {
         let options = &started.model;
         let mut extra = options.extra.clone();
-        extra.remove("builtin_tools");
-        if !prepared.builtin_tools.is_empty() {
+        if extra.get("builtin_tools").is_some_and(Value::is_array) {
+            extra.remove("builtin_tools");
+        }
+        if !prepared.builtin_tools.is_empty() && !extra.contains_key("builtin_tools") {
             extra.insert("builtin_tools".to_owned(), Value::Array(prepared.builtin_tools.clone()));
         }
         let mut request = ModelRequest {

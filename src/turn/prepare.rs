@@ -164,7 +164,11 @@ impl Plan<'_> {
     fn check_raw_tools(&mut self) {
         let Some(Value::Array(raw)) = self.started.model.extra.get("builtin_tools") else { return };
         for tool in raw {
-            let kind = tool.get("type").and_then(Value::as_str).unwrap_or("unknown");
+            // What is no tool at all is left to the adapter, which skips it with a warning: it never reaches the wire.
+            let Some(kind) = tool.get("type").and_then(Value::as_str) else {
+                self.prepared.builtin_tools.push(tool.clone());
+                continue;
+            };
             let Ok(capability) = raw_capability(&self.started.model.provider, kind) else { continue };
             match self.denied(&capability) {
                 None => self.prepared.builtin_tools.push(tool.clone()),
@@ -204,7 +208,9 @@ impl Plan<'_> {
             .any(|tool| !tool.hosted && asked.contains(&intent_of(tool, &self.parts.registry)));
         match &self.started.tool_choice {
             ToolChoice::Auto if report.trigger == Trigger::Required && can && self.can_force() => ToolChoice::Required,
-            choice @ (ToolChoice::Auto | ToolChoice::None | ToolChoice::Required | ToolChoice::Named(_)) => choice.clone(),
+            choice @ (ToolChoice::Auto | ToolChoice::None | ToolChoice::Required | ToolChoice::Named(_)) => {
+                choice.clone()
+            }
         }
     }
 }

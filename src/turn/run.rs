@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     capability::Capability,
+    config::Limits,
     execute::{Attempted, BATCH_CAP, CallContext, Executor, Planned, RunPolicy, Schedule, Slot, errors, run_one},
     policy::Outcome,
     types::{CallId, DurationMs, ToolError},
@@ -180,7 +181,7 @@ impl Driver<'_> {
                 cancel: self.cancel.clone(),
                 attempt: 1,
             },
-            timeout: prepare::within(capability.execution.timeout, DurationMs::from(self.time_left())),
+            timeout: prepare::within(self.timeout_of(capability), DurationMs::from(self.time_left())),
             found: self.find_tools(capability, call.effective_arguments()),
         };
         self.log.record(Event::CallStarted(CallStarted { call: id.clone(), key, reserved }))?;
@@ -189,6 +190,13 @@ impl Driver<'_> {
             self.reply_is_durable = true;
         }
         Ok(Some(job))
+    }
+
+    /// The contract's timeout; where it says nothing else than the default, the limit of the turn.
+    fn timeout_of(&self, capability: &Capability) -> DurationMs {
+        let own = capability.execution.timeout;
+        let unsaid = own == Limits::default().tool_timeout;
+        if unsaid { self.log.turn().started().limits.tool_timeout } else { own }
     }
 
     /// Tool search looks at the turn, so it is answered here and not by a function.

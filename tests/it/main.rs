@@ -1,5 +1,8 @@
 //! The one integration binary: what holds between modules, and what a user meets from outside.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(unreachable_pub, reason = "the examples are included as modules")]
+
 mod examples;
 mod layers;
 mod sizes;

@@ -264,9 +264,9 @@ fn summary(value: &Value) -> String {
     let Value::Object(map) = value else { return shape(value).into_owned() };
     let field = |(key, value): (&String, &Value)| -> String {
         let key: String = key.chars().take(32).collect();
-        match value {
-            Value::String(kind) if key == "type" && kind.len() <= 64 => format!("{key}: \"{kind}\""),
-            other => format!("{key}: {}", shape(other)),
+        match value.as_str().filter(|kind| key == "type" && kind.len() <= 64) {
+            Some(kind) => format!("{key}: \"{kind}\""),
+            None => format!("{key}: {}", shape(value)),
         }
     };
     let mut fields: Vec<String> = map.iter().take(8).map(field).collect();

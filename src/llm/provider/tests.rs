@@ -119,7 +119,7 @@ fn fifty_tools() -> Vec<u8> {
             parameters: Arc::new(
                 json!({"type": "object", "properties": properties, "required": [format!("mid_{at}")]}),
             ),
-            strict: at % 2 == 0,
+            strict: at.is_multiple_of(2),
         })
     };
     let mut request = ModelRequest { tools_defs: (0..50).map(tool).collect(), ..ModelRequest::default() };

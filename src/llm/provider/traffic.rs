@@ -1,6 +1,8 @@
 //! Every recorded exchange of the development set, read by the dialects and, apart from them, by the few plain lines
 //! of JSON reading below: text, calls, arguments and usage must be the same. Skipped where the recordings are absent.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "an independent reading looks at few shapes of JSON")]
+
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use pretty_assertions::assert_eq;

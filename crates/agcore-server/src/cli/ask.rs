@@ -1,6 +1,9 @@
 //! `agcore ask`: the main job. A question goes in, a cited answer comes out, with every decision explained.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use agcore::{
     execute::files::{IndexReport, PdfWorker, Settings, Workspace},
@@ -9,11 +12,12 @@ use agcore::{
     turn::{ApprovalAnswer, ApprovalRequest, Approver, Company, Event, Recorded, Turn, TurnEnd, TurnOutcome, Watcher},
     types::{Citation, CitationSource, Intent},
 };
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use futures_util::future::BoxFuture;
 
 use super::{Global, screen, setup, turns};
+use crate::telemetry;
 
 /// How many skipped files are named.
 const SKIPPED_SHOWN: usize = 5;
@@ -44,7 +48,7 @@ pub(crate) async fn run(global: &Global, ask: Ask) -> Result<u8> {
     let progress = Arc::new(screen::Progress::new(global.quiet));
     let mut builder = setup::builder(global, &config).await?;
     let mut intents = ask.intents;
-    if let Some(folder) = &ask.files {
+    if let Some(folder) = folder(ask.files.as_deref(), &config.files.roots)? {
         let workspace = open(folder, &config.paths.state_dir, &progress).await?;
         for (name, executor) in workspace.executors() {
             builder = builder.executor(name, executor);
@@ -71,6 +75,16 @@ pub(crate) async fn run(global: &Global, ask: Ask) -> Result<u8> {
     };
     progress.clear();
     print(global, &made.runtime, &outcome).await
+}
+
+/// The folder to answer from: the one that was named, else the one of the configuration.
+fn folder<'a>(named: Option<&'a Path>, roots: &'a [PathBuf]) -> Result<Option<&'a Path>> {
+    match (named, roots) {
+        (Some(folder), _) => Ok(Some(folder)),
+        (None, []) => Ok(None),
+        (None, [root]) => Ok(Some(root)),
+        (None, _) => bail!("`files.roots` names several folders; name the one to ask over with --files"),
+    }
 }
 
 /// What asking over a folder wants: passages, with their sources.
@@ -173,12 +187,13 @@ fn question(request: &ApprovalRequest) -> String {
 pub(crate) async fn print(global: &Global, runtime: &agcore::runtime::Runtime, outcome: &TurnOutcome) -> Result<u8> {
     let turn = &outcome.turn.started().turn;
     let trace = runtime.trace(turn).await?;
+    telemetry::export(&setup::config(global, &setup::ModelArgs::default())?, &trace).await;
     if global.json {
         screen::json(&document(outcome, &trace))?;
     } else {
         human(outcome, &trace);
     }
-    Ok(turns::code(&outcome.end))
+    Ok(turns::code(outcome))
 }
 
 fn document(outcome: &TurnOutcome, trace: &Trace) -> serde_json::Value {

@@ -1,5 +1,5 @@
 //! What is written to the terminal: documents to standard output, progress and errors to standard error.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the one module that writes to the terminal")]
+#![expect(clippy::print_stderr, reason = "this is the one module that writes to the terminal")]
 
 use std::io::{IsTerminal, Write};
 

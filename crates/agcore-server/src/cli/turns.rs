@@ -2,7 +2,7 @@
 
 use agcore::{
     store::TurnState,
-    turn::{ApprovalAnswer, Company, TurnEnd},
+    turn::{ApprovalAnswer, Company, TurnEnd, TurnOutcome},
 };
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
@@ -142,12 +142,14 @@ async fn record(global: &Global, decide: Decide, approved: bool) -> Result<u8> {
     Ok(exit::OK)
 }
 
-/// The exit code of a turn.
-pub(crate) fn code(end: &TurnEnd) -> u8 {
+/// The exit code of a turn. An answer that had to cite and found nothing to cite is none.
+pub(crate) fn code(outcome: &TurnOutcome) -> u8 {
     use agcore::turn::EndReason;
-    match end {
+    let must_cite = outcome.turn.prepared().is_some_and(|prepared| prepared.report.require_citations);
+    match &outcome.end {
         TurnEnd::Waiting(_) => exit::WAITING,
         TurnEnd::Ended(ended) => match ended.reason {
+            EndReason::Answered if must_cite && ended.citations.is_empty() => exit::NO_ANSWER,
             EndReason::Answered => exit::OK,
             EndReason::Refused
             | EndReason::Rejected

@@ -8,6 +8,7 @@ fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of bodies")]
 fn error_bodies_of_every_shape_are_told_apart() {
     use ModelErrorKind as Kind;
     let cases: &[(u16, &str, Kind, bool, &str)] = &[

@@ -84,8 +84,7 @@ fn logged(work: impl FnOnce()) -> Vec<String> {
     }
     let log = Log::default();
     tracing::subscriber::with_default(log.clone(), work);
-    let lines = log.0.lock().unwrap().clone();
-    lines
+    log.0.lock().unwrap().clone()
 }
 
 #[test]
