@@ -1,8 +1,15 @@
 //! The one integration binary: what holds between modules, and what a user meets from outside.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking"
+)]
 #![expect(unreachable_pub, reason = "the examples are included as modules")]
 
 mod examples;
 mod layers;
 mod sizes;
+mod turn;
