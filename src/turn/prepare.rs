@@ -197,7 +197,7 @@ impl Plan<'_> {
         self.prepared
     }
 
-    /// What must be looked up is looked up: the first call has to use a tool, where there is one for it.
+    /// What must be looked up, or cited, is looked up: the first call has to use a tool, where there is one for it.
     fn first_choice(&self) -> ToolChoice {
         let report = &self.prepared.report;
         let asked: BTreeSet<&Intent> = report.intents.iter().map(|found| &found.intent).collect();
@@ -206,8 +206,9 @@ impl Plan<'_> {
             .exposed
             .iter()
             .any(|tool| !tool.hosted && asked.contains(&intent_of(tool, &self.parts.registry)));
+        let must = report.trigger == Trigger::Required || report.require_citations;
         match &self.started.tool_choice {
-            ToolChoice::Auto if report.trigger == Trigger::Required && can && self.can_force() => ToolChoice::Required,
+            ToolChoice::Auto if must && can && self.can_force() => ToolChoice::Required,
             choice @ (ToolChoice::Auto | ToolChoice::None | ToolChoice::Required | ToolChoice::Named(_)) => {
                 choice.clone()
             }
