@@ -66,7 +66,15 @@ impl Extractive {
         } else {
             (calls.into_iter().map(|call| Item::local(Part::Call(call))).collect(), Stop::ToolCalls)
         };
-        Reply { origin: self.origin.clone(), id: None, items, stop, usage: Some(Usage::default()), notices: Vec::new() }
+        Reply {
+            origin: self.origin.clone(),
+            id: None,
+            items,
+            stop,
+            usage: Some(Usage::default()),
+            notices: Vec::new(),
+            carry: None,
+        }
     }
 }
 

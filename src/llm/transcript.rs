@@ -43,16 +43,12 @@ impl Transcript {
         Ok(block)
     }
 
-    /// Lets `write` append each entry that is not covered yet (with the one before it), and returns all bytes.
+    /// Lets `write` append each entry that is not covered yet (with all that came before it), and returns all bytes.
     /// `write` separates with commas whatever it appends.
-    pub(super) fn extend(
-        &mut self,
-        entries: &[Entry],
-        mut write: impl FnMut(&Entry, Option<&Entry>, &mut Vec<u8>),
-    ) -> &[u8] {
+    pub(super) fn extend(&mut self, entries: &[Entry], mut write: impl FnMut(&Entry, &[Entry], &mut Vec<u8>)) -> &[u8] {
         for (at, entry) in entries.iter().enumerate().skip(self.written) {
-            let before = at.checked_sub(1).and_then(|before| entries.get(before));
-            write(entry, before, &mut self.bytes);
+            let past = entries.get(..at).unwrap_or_default();
+            write(entry, past, &mut self.bytes);
         }
         self.written = entries.len();
         &self.bytes

@@ -39,6 +39,9 @@ pub struct Reply {
     pub usage: Option<Usage>,
     /// What was changed or noticed while reading it (unknown events, repaired arguments).
     pub notices: Vec<String>,
+    /// What the provider wants back beside the items with the next request, as it came (Anthropic's container).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carry: Option<Arc<RawValue>>,
 }
 
 impl Reply {

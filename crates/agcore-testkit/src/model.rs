@@ -113,6 +113,7 @@ impl ScriptedReply {
             stop: self.stop.clone().unwrap_or(if called { Stop::ToolCalls } else { Stop::End }),
             usage: Some(self.usage),
             notices: Vec::new(),
+            carry: None,
         })
     }
 }

@@ -15,7 +15,15 @@ fn reply(calls: &[(&str, bool)]) -> Entry {
     let origin =
         Origin { provider: "p".parse().unwrap(), api: Api::Chat, model: "m".parse().unwrap(), family: "m".to_owned() };
     let items = calls.iter().map(call).collect();
-    Entry::Reply(Arc::new(Reply { origin, id: None, items, stop: Stop::ToolCalls, usage: None, notices: Vec::new() }))
+    Entry::Reply(Arc::new(Reply {
+        origin,
+        id: None,
+        items,
+        stop: Stop::ToolCalls,
+        usage: None,
+        notices: Vec::new(),
+        carry: None,
+    }))
 }
 
 fn result(id: &str) -> ToolResult {

@@ -44,8 +44,8 @@ impl Dialect for OpenAiResponses {
         let block = transcript.tools(request, || self.block(request, target))?;
         let names = std::sync::Arc::clone(&block.names);
         let offer = head::offer(request, target, block)?;
-        let items = transcript.extend(entries, |entry, before, out| {
-            history::write(out, entry, before, target, &names);
+        let items = transcript.extend(entries, |entry, past, out| {
+            history::write(out, entry, past.last(), target, &names);
         });
         let tool_bytes = offer.tools.as_ref().map_or(0, |tools| tools.bytes.len());
         let mut head = Head::new(request, target, items.len() + tool_bytes)?;

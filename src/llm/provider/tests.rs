@@ -143,7 +143,8 @@ fn fifty_tools() -> Vec<u8> {
         };
         let items = vec![Item::local(Part::Call(call))];
         let origin = (*reading.origin).clone();
-        let reply = Reply { origin, id: None, items, stop: Stop::ToolCalls, usage: None, notices: Vec::new() };
+        let reply =
+            Reply { origin, id: None, items, stop: Stop::ToolCalls, usage: None, notices: Vec::new(), carry: None };
         let mut conversation = Conversation::from(vec![Entry::Reply(Arc::new(reply)), Entry::Results(vec![result])]);
         bytes.extend(dialect.build(&request, &target, &mut conversation).unwrap().body);
     }

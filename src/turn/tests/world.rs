@@ -90,6 +90,7 @@ pub(super) fn reply(calls: &[&str], text: &str, stop: Stop) -> Arc<Reply> {
         stop,
         usage: None,
         notices: vec![],
+        carry: None,
     })
 }
 

@@ -122,6 +122,7 @@ pub(super) fn assemble(
         stop: Stop::End,
         usage: head.usage,
         notices,
+        carry: None,
     };
     reply.stop = stop(head.finish.as_deref(), &reply);
     if matches!(reply.stop, Stop::Length | Stop::Failed(_)) {

@@ -213,6 +213,7 @@ impl ResponseFold {
             stop: Stop::Failed("the stream broke off before the response was complete".to_owned()),
             usage: None,
             notices,
+            carry: None,
         }
     }
 }

@@ -95,6 +95,7 @@ pub(super) fn assemble(response: &WireResponse<'_>, raws: Vec<&RawValue>, readin
         stop: Stop::End,
         usage,
         notices,
+        carry: None,
     };
     reply.stop = stop(response, &reply);
     if reply.stop == Stop::Length {
