@@ -42,6 +42,7 @@ fn tools(count: usize) -> Vec<Arc<ToolDef>> {
             description: format!("Looks up record number {at} and returns the fields that were asked for."),
             parameters: Arc::new(parameters),
             strict: false,
+            deferred: false,
         })
     };
     (0..count).map(tool).collect()

@@ -10,15 +10,18 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
-    Conversation, Model, ModelError, ModelErrorKind, ModelRequest, PriceTable, Profile, ReplyEvent, ReplySink,
-    SseParser, ToolChoice,
+    ApiProfile, Auth, Conversation, Model, ModelError, ModelErrorKind, ModelRequest, PriceTable, Profile, ReplyEvent,
+    ReplySink, SseParser, ToolChoice,
     dialect::{Dialect, Fold, Reading, Target, Wire},
-    provider::{OpenAiChat, OpenAiResponses, errors},
+    provider::{self, errors},
     retry::{self, CallLimits},
 };
 use crate::{
-    net::{HeaderMap, HeaderValue, HttpClient, HttpRequest, HttpResponse, Method, NetError, NetErrorKind, header},
-    types::{Api, MicroUsd, ModelName, Origin, Region, Reply, Stop, Usage},
+    net::{
+        HeaderMap, HeaderName, HeaderValue, HttpClient, HttpRequest, HttpResponse, Method, NetError, NetErrorKind,
+        header,
+    },
+    types::{Api, HostedKind, MicroUsd, ModelName, Origin, Region, Reply, Stop, Usage},
 };
 
 /// The largest reply read in one piece.
@@ -87,7 +90,7 @@ pub struct HttpModel {
     target: Target,
     dialect: Box<dyn Dialect>,
     client: HttpClient,
-    url: Url,
+    urls: Urls,
     headers: HeaderMap,
     key: Option<SecretString>,
     prices: Option<PriceTable>,
@@ -98,7 +101,7 @@ impl fmt::Debug for HttpModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpModel")
             .field("origin", &self.target.origin)
-            .field("url", &self.url.as_str())
+            .field("url", &self.urls.unary.as_str())
             .finish_non_exhaustive()
     }
 }
@@ -114,23 +117,21 @@ impl HttpModel {
         let model = model.ok_or_else(|| SetUpError::NoModel(name.clone()))?;
         let api = config.api.unwrap_or(profile.default_api);
         let no_api = || SetUpError::NoApi { provider: name.clone(), api };
-        let dialect: Box<dyn Dialect> = match api {
-            Api::Responses => Box::<OpenAiResponses>::default(),
-            Api::Chat => Box::<OpenAiChat>::default(),
-            Api::Messages | Api::GenerateContent | Api::Interactions | Api::Conversations | Api::Local => {
-                return Err(no_api());
-            }
-        };
+        let dialect = provider::dialect(api).ok_or_else(no_api)?;
         let target = Target::new(profile, api, model).ok_or_else(no_api)?;
         let base = match config.base_url {
             Some(url) => url.to_string(),
-            None => profile.base_url(config.region).ok_or_else(|| SetUpError::NoAddress(name.clone()))?.to_owned(),
+            None => profile.base_url(api, config.region).ok_or_else(|| SetUpError::NoAddress(name.clone()))?.to_owned(),
         };
-        let address = format!("{}{}", base.trim_end_matches('/'), target.api.path);
-        let url = Url::parse(&address).map_err(|error| SetUpError::BadAddress(address, error.to_string()))?;
-        let headers = headers(config.key.as_ref()).ok_or(SetUpError::BadKey(name))?;
+        let address = |stream| {
+            let path = target.api.path_for(target.origin.model.as_str(), stream);
+            let address = format!("{}{path}", base.trim_end_matches('/'));
+            Url::parse(&address).map_err(|error| SetUpError::BadAddress(address, error.to_string()))
+        };
+        let urls = Urls { unary: address(false)?, streamed: address(true)? };
+        let headers = headers(&target.api, config.key.as_ref()).ok_or(SetUpError::BadKey(name))?;
         let prices = profile.prices.clone();
-        Ok(Self { target, dialect, client, url, headers, key: config.key, prices, limits: config.limits })
+        Ok(Self { target, dialect, client, urls, headers, key: config.key, prices, limits: config.limits })
     }
 
     /// One exchange.
@@ -144,9 +145,13 @@ impl HttpModel {
         let accept = if stream { "text/event-stream" } else { "application/json" };
         let mut headers = self.headers.clone();
         headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        for (name, value) in self.target.api.stream_headers.iter().filter(|_| stream).chain(&wire.headers) {
+            add_header(&mut headers, name, value);
+        }
+        let url = if stream { &self.urls.streamed } else { &self.urls.unary };
         let request = HttpRequest {
             method: Method::POST,
-            url: self.url.clone(),
+            url: url.clone(),
             headers,
             body: wire.body.clone(),
             idle_timeout: self.limits.idle,
@@ -213,7 +218,7 @@ impl HttpModel {
         sink: &dyn ReplySink,
     ) -> Result<Reply, ModelError> {
         let deadline = Instant::now() + self.limits.total;
-        let careful = has_hosted_effects(request);
+        let careful = has_hosted_effects(request, &self.target.api);
         let mut attempt = 1;
         loop {
             let Failed { mut error, begun } = match self.exchange(wire, request.stream, deadline, sink).await {
@@ -286,7 +291,8 @@ impl Model for HttpModel {
         let bytes = conversation.weight() + request.instructions.len() + tools;
         let prompt = u64::try_from(bytes).unwrap_or(u64::MAX) / BYTES_PER_TOKEN + 1;
         let output = request.max_output_tokens.map_or(UNBOUNDED_OUTPUT, u64::from);
-        let hosted = request.extra.get("builtin_tools").and_then(Value::as_array).map_or(0, Vec::len) as u64;
+        let raw = request.extra.get("builtin_tools").and_then(Value::as_array).map_or(0, Vec::len);
+        let hosted = (raw + request.hosted.len()) as u64;
         self.prices.as_ref()?.worst_case(self.target.origin.model.as_str(), prompt, output, hosted * HOSTED_CALLS)
     }
 
@@ -298,14 +304,40 @@ impl Model for HttpModel {
 /// About how many bytes of schema a tool has.
 const TOOL_WEIGHT: usize = 600;
 
-fn headers(key: Option<&SecretString>) -> Option<HeaderMap> {
+/// Where calls go.
+struct Urls {
+    unary: Url,
+    streamed: Url,
+}
+
+/// Adds a header; values of one name are joined by commas, as beta headers want it.
+fn add_header(headers: &mut HeaderMap, name: &str, value: &str) {
+    let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return };
+    let joined = match headers.get(&name).and_then(|own| own.to_str().ok()) {
+        Some(own) => format!("{own},{value}"),
+        None => value.to_owned(),
+    };
+    if let Ok(value) = HeaderValue::from_str(&joined) {
+        headers.insert(name, value);
+    }
+}
+
+fn headers(api: &ApiProfile, key: Option<&SecretString>) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
+    for (name, value) in &api.headers {
+        add_header(&mut headers, name, value);
+    }
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::USER_AGENT, HeaderValue::from_static(concat!("agcore/", env!("CARGO_PKG_VERSION"))));
     if let Some(key) = key {
-        let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret().trim())).ok()?;
+        let key = key.expose_secret().trim();
+        let (name, value) = match &api.auth {
+            Auth::Bearer => (header::AUTHORIZATION, format!("Bearer {key}")),
+            Auth::Header(name) => (HeaderName::from_bytes(name.as_bytes()).ok()?, key.to_owned()),
+        };
+        let mut value = HeaderValue::from_str(&value).ok()?;
         value.set_sensitive(true);
-        headers.insert(header::AUTHORIZATION, value);
+        headers.insert(name, value);
     }
     Some(headers)
 }
@@ -346,16 +378,15 @@ fn from_net(error: &NetError) -> ModelError {
     ModelError { retryable: error.retryable(), ..ModelError::new(kind, error.to_string()) }
 }
 
-/// Hosted tools that change nothing wherever they run.
-const HARMLESS: &[&str] = &["web_search", "file_search", "x_search", "web_extractor", "image_search", "tool_search"];
-
-fn has_hosted_effects(request: &ModelRequest) -> bool {
-    let harmless = |tool: &Value| {
-        let kind = tool.get("type").and_then(Value::as_str).unwrap_or_default();
-        kind == "function" || HARMLESS.iter().any(|name| kind.starts_with(name))
+/// Whether a hosted tool of the request may change something: one that the profile does not know as harmless.
+fn has_hosted_effects(request: &ModelRequest, api: &ApiProfile) -> bool {
+    let raw_harmless = |tool: &Value| {
+        tool.get("type").and_then(Value::as_str) == Some("function")
+            || api.spelling_of(tool).is_some_and(|spelling| spelling.read_only)
     };
-    let tools = request.extra.get("builtin_tools").and_then(Value::as_array);
-    tools.is_some_and(|tools| !tools.iter().all(harmless))
+    let raw = request.extra.get("builtin_tools").and_then(Value::as_array);
+    let harmless = |kind: &HostedKind| api.hosted.get(kind).is_some_and(|spelling| spelling.read_only);
+    raw.is_some_and(|tools| !tools.iter().all(raw_harmless)) || !request.hosted.iter().all(|tool| harmless(&tool.kind))
 }
 
 /// DEV-M03: the text without the key, and without the parts of it that providers echo ("sk-proj-ab12***wxyz").

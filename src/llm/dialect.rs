@@ -1,9 +1,9 @@
 //! What a wire format is to the rest of `llm`: bytes out, bytes in, nothing else.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::types::{Api, ModelName, Origin, ProviderName, Reply};
 
@@ -60,6 +60,8 @@ pub trait Fold: Send + fmt::Debug {
 pub struct Wire {
     /// The JSON body.
     pub body: Bytes,
+    /// Headers beside the usual ones (a beta header).
+    pub headers: BTreeMap<String, String>,
     /// How to read the reply.
     pub reading: Reading,
 }
@@ -102,14 +104,14 @@ pub struct Target {
     /// How the provider speaks the format.
     pub api: ApiProfile,
     /// Top-level fields of the profile for this model, by name.
-    pub(super) fields: Vec<(String, Value)>,
+    pub(super) fields: Map<String, Value>,
 }
 
 impl Target {
     /// The target for `model` through `api`; `None` when the provider does not offer that.
     pub fn new(profile: &Profile, api: Api, model: ModelName) -> Option<Self> {
         let settings = profile.apis.get(&api)?.clone();
-        let fields = settings.body_for(model.as_str()).into_iter().collect();
+        let fields = settings.body_for(model.as_str());
         Some(Self { origin: Arc::new(profile.origin(api, model)), api: settings, fields })
     }
 
@@ -142,6 +144,18 @@ pub enum WireError {
         index: usize,
         /// Its type, as far as it has one.
         kind: String,
+        /// The provider.
+        provider: ProviderName,
+        /// The wire format.
+        api: Api,
+    },
+    /// A hosted tool, or a parameter of one, that the target cannot express.
+    #[error("unsupported_tool: the hosted tool `{kind}` cannot be sent to `{provider}` through `{api}`: {why}")]
+    UnsupportedHosted {
+        /// Which tool.
+        kind: String,
+        /// What is the matter.
+        why: String,
         /// The provider.
         provider: ProviderName,
         /// The wire format.

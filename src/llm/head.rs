@@ -2,12 +2,12 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     ModelRequest, OnUnsupported, ToolChoice,
     dialect::{Target, WireError},
-    json,
+    hosted, json,
     tools::ToolBlock,
 };
 
@@ -29,6 +29,8 @@ pub(super) struct Offer {
     pub(super) tools: Option<Arc<ToolBlock>>,
     /// The choice; `None` leaves it to the model.
     pub(super) choice: Option<Choice>,
+    /// Body fields that go with the hosted tools.
+    pub(super) body: Map<String, Value>,
     /// What could not be expressed and was dropped, as the request allows.
     pub(super) notices: Vec<String>,
 }
@@ -37,14 +39,15 @@ pub(super) struct Offer {
 pub(super) fn offer(request: &ModelRequest, target: &Target, block: Arc<ToolBlock>) -> Result<Offer, WireError> {
     let mut notices = block.notices.clone();
     if block.is_empty() {
-        return Ok(Offer { tools: None, choice: None, notices });
+        let body = if request.tool_choice == ToolChoice::None { Map::new() } else { block.body.clone() };
+        return Ok(Offer { tools: None, choice: None, body, notices });
     }
     let has = |word| target.api.tool_choice.contains(&word);
     let choice = match &request.tool_choice {
         ToolChoice::Auto => None,
         ToolChoice::None if has(super::profile::ChoiceWord::None) => Some(Choice::Word("none")),
         // No word for it, but the same effect: nothing to call.
-        ToolChoice::None => return Ok(Offer { tools: None, choice: None, notices }),
+        ToolChoice::None => return Ok(Offer { tools: None, choice: None, body: Map::new(), notices }),
         ToolChoice::Required | ToolChoice::Named(_) if !target.api.supports(&request.tool_choice) => {
             let error = unsupported_choice(request, target);
             match request.on_unsupported {
@@ -56,7 +59,8 @@ pub(super) fn offer(request: &ModelRequest, target: &Target, block: Arc<ToolBloc
         ToolChoice::Required => Some(Choice::Word("required")),
         ToolChoice::Named(name) => Some(block.named(name)?),
     };
-    Ok(Offer { tools: Some(block), choice, notices })
+    let body = block.body.clone();
+    Ok(Offer { tools: Some(block), choice, body, notices })
 }
 
 fn unsupported_choice(request: &ModelRequest, target: &Target) -> WireError {
@@ -128,11 +132,20 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Writes the extras and the profile's fields in the order of their names.
-    pub(super) fn extras(&mut self, target: &Target) {
+    /// Writes the extras, the fields of the hosted tools and the profile's in the order of their names.
+    pub(super) fn extras(&mut self, target: &Target, hosted: &Map<String, Value>) {
         let extra = &self.request.extra;
         let own = extra.iter().filter(|(name, _)| *name != "builtin_tools");
-        let more = target.fields.iter().map(|(name, value)| (name, value));
+        let merged;
+        let fields = if hosted.is_empty() {
+            &target.fields
+        } else {
+            let mut both = target.fields.clone();
+            hosted::merge(&mut both, hosted);
+            merged = both;
+            &merged
+        };
+        let more = fields.iter();
         let more = more.filter(|(name, _)| !extra.contains_key(*name) && !self.written.contains(name.as_str()));
         let mut all: Vec<(&String, &Value)> = own.chain(more).collect();
         all.sort_unstable_by_key(|(name, _)| *name);

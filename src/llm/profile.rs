@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::types::{Api, ModelName, Origin, ProviderName, Region};
+use crate::types::{Api, HostedKind, ModelName, Origin, ProviderName, Region};
 
 use super::{
-    PriceTable, ToolChoice,
+    PriceTable, Spelling, ToolChoice, hosted,
     names::{CallIdRule, NameRule},
 };
 
@@ -46,8 +46,29 @@ pub struct Profile {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApiProfile {
-    /// Appended to the base address, e.g. `/responses`.
+    /// Appended to the base address, e.g. `/responses`. `{model}` stands for the model's name.
     pub path: String,
+    /// The path of a streamed call, where it is another one.
+    #[serde(default)]
+    pub stream_path: Option<String>,
+    /// In place of the provider's base addresses, for an API that lives elsewhere.
+    #[serde(default)]
+    pub base_urls: BTreeMap<Region, String>,
+    /// How the key is sent.
+    #[serde(default)]
+    pub auth: Auth,
+    /// Headers of every call, e.g. the version of the API.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Headers of streamed calls.
+    #[serde(default)]
+    pub stream_headers: BTreeMap<String, String>,
+    /// The hosted tools and how they are spelt.
+    #[serde(default)]
+    pub hosted: BTreeMap<HostedKind, Spelling>,
+    /// Whether function tools can be deferred to the provider's own tool search.
+    #[serde(default)]
+    pub deferred: bool,
     /// Whether raw provider tools (`builtin_tools`) may be sent.
     #[serde(default)]
     pub builtin_tools: bool,
@@ -108,6 +129,17 @@ pub struct ModelBody {
     pub models: Vec<String>,
     /// The fields.
     pub body: Map<String, Value>,
+}
+
+/// How a key is sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Auth {
+    /// `Authorization: Bearer KEY`.
+    #[default]
+    Bearer,
+    /// In a header of its own, as it is.
+    Header(String),
 }
 
 /// Role names.
@@ -194,6 +226,18 @@ impl ApiProfile {
         })
     }
 
+    /// The spelling of a raw provider tool, found by its type.
+    pub(super) fn spelling_of(&self, tool: &Value) -> Option<&Spelling> {
+        let kind = hosted::raw_kind(tool)?;
+        self.hosted.values().find(|spelling| spelling.is(kind))
+    }
+
+    /// The path of a call.
+    pub fn path_for(&self, model: &str, stream: bool) -> String {
+        let path = self.stream_path.as_ref().filter(|_| stream).unwrap_or(&self.path);
+        path.replace("{model}", model)
+    }
+
     /// The strictest rule of all, so that a conversation can move to another provider with its names.
     pub(super) const NAMES: NameRule = NameRule::PORTABLE;
 
@@ -213,8 +257,16 @@ macro_rules! shipped {
     };
 }
 
-const SHIPPED: &[(&str, &str)] =
-    shipped!["openai.yaml", "xai.yaml", "deepseek.yaml", "mistral.yaml", "zai.yaml", "aliyun.yaml", "compatible.yaml",];
+const SHIPPED: &[(&str, &str)] = shipped![
+    "openai.yaml",
+    "xai.yaml",
+    "deepseek.yaml",
+    "deepseek-beta.yaml",
+    "mistral.yaml",
+    "zai.yaml",
+    "aliyun.yaml",
+    "compatible.yaml",
+];
 
 static PROFILES: LazyLock<Vec<Profile>> = LazyLock::new(|| {
     let read = |(file, text): &(&str, &str)| {
@@ -258,9 +310,12 @@ impl Profile {
         Origin { provider: self.name.clone(), api, model, family }
     }
 
-    /// The address of a region; the first region's when it has none of its own.
-    pub fn base_url(&self, region: Region) -> Option<&str> {
-        self.base_urls.get(&region).or_else(|| self.base_urls.values().next()).map(String::as_str)
+    /// The address of an API in a region; the global one's, else the first region's, when it has none of its own.
+    pub fn base_url(&self, api: Api, region: Region) -> Option<&str> {
+        let own = self.apis.get(&api).map(|api| &api.base_urls).filter(|own| !own.is_empty());
+        let bases = own.unwrap_or(&self.base_urls);
+        let base = bases.get(&region).or_else(|| bases.get(&Region::Global)).or_else(|| bases.values().next());
+        base.map(String::as_str)
     }
 }
 
@@ -293,7 +348,7 @@ mod tests {
     #[test]
     fn every_shipped_profile_loads_and_names_its_sources() {
         let names: Vec<&str> = Profile::shipped().iter().map(|profile| profile.name.as_str()).collect();
-        assert_eq!(names, ["openai", "xai", "deepseek", "mistral", "zai", "aliyun", "compatible"]);
+        assert_eq!(names, ["openai", "xai", "deepseek", "deepseek-beta", "mistral", "zai", "aliyun", "compatible"]);
         for (file, text) in SHIPPED {
             let profile = Profile::parse(text).unwrap_or_else(|error| panic!("{file}: {error}"));
             assert!(!profile.sources.is_empty() && profile.as_of.len() == 10, "{file}");

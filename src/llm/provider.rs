@@ -11,5 +11,17 @@ mod tests;
 #[cfg(test)]
 mod traffic;
 
+use super::Dialect;
+use crate::types::Api;
+
+/// The dialect of a wire format; `None` for models without a wire.
+pub fn dialect(api: Api) -> Option<Box<dyn Dialect>> {
+    match api {
+        Api::Responses => Some(Box::<OpenAiResponses>::default()),
+        Api::Chat => Some(Box::<OpenAiChat>::default()),
+        Api::Messages | Api::GenerateContent | Api::Interactions | Api::Conversations | Api::Local => None,
+    }
+}
+
 pub use openai::OpenAiChat;
 pub use openai_response::OpenAiResponses;

@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::types::{ModelName, ToolName};
 
+use super::HostedTool;
+
 /// A function tool as a model may see it. The name is the capability's; the dialect maps it to what the
 /// provider accepts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +22,10 @@ pub struct ToolDef {
     /// Whether the provider should be told to keep strictly to the schema, where the schema converts without loss.
     #[serde(default)]
     pub strict: bool,
+    /// Whether the provider should load it only when its own tool search finds it, where it has one; elsewhere it is
+    /// sent like any other tool.
+    #[serde(default)]
+    pub deferred: bool,
 }
 
 /// What the model may or must do with the tools.
@@ -59,6 +65,8 @@ pub struct ModelRequest {
     pub instructions: String,
     /// The function tools. Shared, because the same definitions go out with every call of many turns.
     pub tools_defs: Vec<Arc<ToolDef>>,
+    /// Tools that the provider runs itself, in neutral terms; the target's profile spells them.
+    pub hosted: Vec<HostedTool>,
     /// What the model may do with them.
     pub tool_choice: ToolChoice,
     /// Whether it may ask for several calls at once; `None` leaves the provider's default.

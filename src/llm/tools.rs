@@ -1,18 +1,19 @@
 //! The tools of a request as bytes: rendered once per definition, collected once per conversation.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, Mutex, PoisonError},
 };
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::types::ToolName;
 
 use super::{
-    ModelRequest, ToolDef,
+    HostedTool, ModelRequest, ToolDef,
     dialect::{Target, WireError},
     head::Choice,
+    hosted, json,
     names::NameMap,
     profile::ApiProfile,
     schema::{self, SchemaDialect},
@@ -27,8 +28,29 @@ pub(super) enum Rendered {
     Withheld(Arc<str>),
 }
 
-/// How a dialect writes a function tool: name on the wire, description, converted schema, whether it is strict.
-pub(super) type RenderFunction = fn(&str, &str, Value, bool) -> Vec<u8>;
+/// A function tool ready to be written.
+#[derive(Debug)]
+pub(super) struct FunctionTool<'a> {
+    /// Its name on the wire.
+    pub(super) name: &'a str,
+    /// What it does.
+    pub(super) description: &'a str,
+    /// Its converted schema.
+    pub(super) parameters: Value,
+    /// Whether the provider is to keep strictly to the schema.
+    pub(super) strict: bool,
+    /// Whether the provider loads it only when its own search finds it.
+    pub(super) deferred: bool,
+}
+
+/// How a dialect writes function tools.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RenderFunction {
+    /// The schema it takes when it is not to be strict, and when it is.
+    pub(super) schemas: (SchemaDialect, SchemaDialect),
+    /// Writes one.
+    pub(super) write: fn(FunctionTool<'_>) -> Vec<u8>,
+}
 
 /// Definitions that were rendered before, found by their address. Purely a memory: dropping it changes nothing.
 #[derive(Debug, Default)]
@@ -48,7 +70,8 @@ struct Memo {
 const REMEMBERED: usize = 4096;
 
 impl ToolCache {
-    fn get(&self, def: &Arc<ToolDef>, exposed: &str, strict: bool, render: RenderFunction) -> Rendered {
+    fn get(&self, def: &Arc<ToolDef>, exposed: &str, api: &ApiProfile, render: RenderFunction) -> Rendered {
+        let strict = def.strict && api.strict;
         let key = (Arc::as_ptr(def) as usize, strict);
         let mut memory = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(memo) = memory.get(&key)
@@ -57,7 +80,7 @@ impl ToolCache {
             return memo.rendered.clone();
         }
         drop(memory);
-        let rendered = render_function(def, exposed, strict, render);
+        let rendered = render_function(def, exposed, api, render);
         memory = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
         if memory.len() >= REMEMBERED {
             memory.retain(|_, memo| Arc::strong_count(&memo.def) > 1);
@@ -71,10 +94,20 @@ impl ToolCache {
     }
 }
 
-fn render_function(def: &ToolDef, exposed: &str, strict: bool, render: RenderFunction) -> Rendered {
-    let dialect = if strict { SchemaDialect::OpenAiStrict } else { SchemaDialect::OpenAi };
+fn render_function(def: &ToolDef, exposed: &str, api: &ApiProfile, render: RenderFunction) -> Rendered {
+    let (plain, strict) = render.schemas;
+    let dialect = if def.strict && api.strict { strict } else { plain };
     match schema::convert(&def.parameters, dialect) {
-        Ok(converted) => Rendered::Bytes(render(exposed, &def.description, converted.schema, converted.strict).into()),
+        Ok(converted) => {
+            let tool = FunctionTool {
+                name: exposed,
+                description: &def.description,
+                parameters: converted.schema,
+                strict: converted.strict,
+                deferred: def.deferred && api.deferred,
+            };
+            Rendered::Bytes((render.write)(tool).into())
+        }
         Err(error) => Rendered::Withheld(format!("tool `{}` is withheld: {error}", def.name).into()),
     }
 }
@@ -83,6 +116,7 @@ fn render_function(def: &ToolDef, exposed: &str, strict: bool, render: RenderFun
 #[derive(Debug)]
 pub(super) struct ToolBlock {
     defs: Vec<Arc<ToolDef>>,
+    wanted: Vec<HostedTool>,
     builtin: Option<Value>,
     /// The names on the wire and back.
     pub(super) names: Arc<NameMap>,
@@ -90,15 +124,22 @@ pub(super) struct ToolBlock {
     pub(super) bytes: Vec<u8>,
     /// Which tools were skipped or withheld, and why.
     pub(super) notices: Vec<String>,
+    /// Body fields that go with the hosted tools.
+    pub(super) body: Map<String, Value>,
+    /// Headers that go with the hosted tools.
+    pub(super) headers: BTreeMap<String, String>,
     /// The types of the raw provider tools in it.
     hosted: Vec<String>,
+    /// Their names.
+    raw_names: HashSet<String>,
 }
 
 impl ToolBlock {
-    /// The function tools of a request; raw provider tools are added with [`ToolBlock::add`].
-    pub(super) fn functions(
+    /// The function tools of a request, and its hosted tools as the target spells them. Raw provider tools are added
+    /// with [`ToolBlock::add`].
+    pub(super) fn of(
         request: &ModelRequest,
-        api: &ApiProfile,
+        target: &Target,
         cache: &ToolCache,
         render: RenderFunction,
     ) -> Result<Self, WireError> {
@@ -111,16 +152,46 @@ impl ToolBlock {
             }
         }
         let names = NameMap::new(defs.iter().map(|def| &def.name), ApiProfile::NAMES);
-        let (mut bytes, mut notices) = (Vec::new(), Vec::new());
-        for def in &defs {
-            let exposed = names.exposed(&def.name);
-            match cache.get(def, &exposed, def.strict && api.strict, render) {
-                Rendered::Bytes(tool) => append(&mut bytes, &tool),
-                Rendered::Withheld(why) => notices.push(why.to_string()),
+        let spelt = hosted::spell(request, target)?;
+        let mut block = Self {
+            wanted: request.hosted.clone(),
+            builtin: request.extra.get("builtin_tools").cloned(),
+            names: Arc::new(names),
+            bytes: Vec::new(),
+            notices: spelt.notices,
+            body: spelt.body,
+            headers: spelt.headers,
+            hosted: Vec::new(),
+            raw_names: HashSet::new(),
+            defs,
+        };
+        for def in &block.defs {
+            let exposed = block.names.exposed(&def.name);
+            match cache.get(def, &exposed, &target.api, render) {
+                Rendered::Bytes(tool) => append(&mut block.bytes, &tool),
+                Rendered::Withheld(why) => block.notices.push(why.to_string()),
             }
         }
-        let builtin = request.extra.get("builtin_tools").cloned();
-        Ok(Self { defs, builtin, names: Arc::new(names), bytes, notices, hosted: Vec::new() })
+        for tool in &spelt.tools {
+            block.add_raw(tool, "in `hosted`")?;
+        }
+        Ok(block)
+    }
+
+    /// Appends a provider tool that is already checked.
+    ///
+    /// # Errors
+    /// [`WireError::DuplicateTool`] when its name is taken.
+    pub(super) fn add_raw(&mut self, tool: &Value, place: &str) -> Result<(), WireError> {
+        if let Some(name) = tool.get("name").and_then(Value::as_str) {
+            if self.names.original(name).is_some() || !self.raw_names.insert(name.to_owned()) {
+                return Err(WireError::DuplicateTool { name: name.to_owned(), place: place.to_owned() });
+            }
+        }
+        let mut bytes = Vec::new();
+        json::value(&mut bytes, tool);
+        self.add(hosted::raw_kind(tool).unwrap_or_default(), &bytes);
+        Ok(())
     }
 
     /// Appends a raw provider tool that is already checked.
@@ -132,6 +203,7 @@ impl ToolBlock {
     /// Whether the block is what `request` would give.
     pub(super) fn is_for(&self, request: &ModelRequest) -> bool {
         self.builtin.as_ref() == request.extra.get("builtin_tools")
+            && self.wanted == request.hosted
             && self.defs.len() == request.tools_defs.len()
             && self.defs.iter().zip(&request.tools_defs).all(|(own, other)| Arc::ptr_eq(own, other) || own == other)
     }

@@ -138,8 +138,13 @@ fn make_tool(capability: &Capability) -> Result<Arc<Tool>, String> {
     let name = ToolName::new(capability.intent.as_str()).map_err(|error| error.to_string())?;
     let schema = &capability.input.schema;
     let validator = Validator::new(schema).map_err(|error| format!("its input schema cannot be used: {error}"))?;
-    let definition =
-        ToolDef { name, description: describe(capability), parameters: Arc::new(schema.clone()), strict: false };
+    let definition = ToolDef {
+        name,
+        description: describe(capability),
+        parameters: Arc::new(schema.clone()),
+        strict: false,
+        deferred: false,
+    };
     Ok(Arc::new(Tool { definition: Arc::new(definition), validator }))
 }
 

@@ -139,9 +139,8 @@ pub struct FunctionCall {
     pub complete: bool,
 }
 
-/// What kind of hosted tool it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// What kind of hosted tool it is. Written as one word (`search`, `file_search`, `x_search`).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HostedKind {
     /// Web search.
     Search,
@@ -163,8 +162,56 @@ pub enum HostedKind {
     McpApproval,
     /// Searching for tools.
     ToolSearch,
-    /// Anything else, by its wire type.
+    /// Anything else, by its own word.
     Other(String),
+}
+
+impl HostedKind {
+    const WORDS: [(&'static str, Self); 10] = [
+        ("search", Self::Search),
+        ("fetch", Self::Fetch),
+        ("code", Self::Code),
+        ("file_search", Self::FileSearch),
+        ("image", Self::Image),
+        ("maps", Self::Maps),
+        ("computer", Self::Computer),
+        ("mcp", Self::Mcp),
+        ("mcp_approval", Self::McpApproval),
+        ("tool_search", Self::ToolSearch),
+    ];
+
+    /// The word.
+    pub fn as_str(&self) -> &str {
+        if let Self::Other(word) = self {
+            return word;
+        }
+        Self::WORDS.iter().find(|(_, kind)| kind == self).map_or("", |(word, _)| word)
+    }
+}
+
+impl From<&str> for HostedKind {
+    fn from(word: &str) -> Self {
+        let known = Self::WORDS.into_iter().find(|(known, _)| *known == word);
+        known.map_or_else(|| Self::Other(word.to_owned()), |(_, kind)| kind)
+    }
+}
+
+impl std::fmt::Display for HostedKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for HostedKind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for HostedKind {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        std::borrow::Cow::<'de, str>::deserialize(deserializer).map(|word| Self::from(&*word))
+    }
 }
 
 /// How a hosted tool ended.

@@ -6,7 +6,13 @@ use crate::types::ToolName;
 
 fn tool(name: &str, parameters: Value) -> Arc<ToolDef> {
     let name = ToolName::new(name).unwrap();
-    Arc::new(ToolDef { name, description: String::new(), parameters: Arc::new(parameters), strict: false })
+    Arc::new(ToolDef {
+        name,
+        description: String::new(),
+        parameters: Arc::new(parameters),
+        strict: false,
+        deferred: false,
+    })
 }
 
 fn search() -> Arc<ToolDef> {

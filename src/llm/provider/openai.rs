@@ -6,14 +6,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::{Value, json as value};
+use serde_json::json as value;
 
 use super::super::{
     AnswerSchema, Conversation, ModelError, ModelRequest,
     dialect::{Dialect, Fold, Reading, Target, Wire, WireError},
     head::{self, Choice, Head},
     json,
-    tools::{self, ToolBlock, ToolCache},
+    schema::SchemaDialect,
+    tools::{self, FunctionTool, RenderFunction, ToolBlock, ToolCache},
 };
 use crate::types::Reply;
 
@@ -39,7 +40,7 @@ impl Dialect for OpenAiChat {
         let (entries, transcript) = conversation.split();
         transcript.aim(&target.origin);
         let block = transcript.tools(request, || self.block(request, target))?;
-        let names = Arc::clone(&block.names);
+        let (names, headers) = (Arc::clone(&block.names), block.headers.clone());
         let offer = head::offer(request, target, block)?;
         let messages = transcript.extend(entries, |entry, past, out| {
             history::write(out, entry, past.last(), target, &names);
@@ -59,7 +60,7 @@ impl Dialect for OpenAiChat {
         json::put(&mut body, "]}");
         let tagged_calls = target.api.tagged_calls && offer.tools.is_some();
         let reading = Reading { origin: target.origin.clone(), names, tagged_calls, notices: offer.notices };
-        Ok(Wire { body: Bytes::from(body), reading })
+        Ok(Wire { body: Bytes::from(body), headers, reading })
     }
 
     fn parse(&self, body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
@@ -73,8 +74,16 @@ impl Dialect for OpenAiChat {
 
 impl OpenAiChat {
     fn block(&self, request: &ModelRequest, target: &Target) -> Result<ToolBlock, WireError> {
-        let mut block = ToolBlock::functions(request, &target.api, &self.tools, render_function)?;
-        tools::without_builtin(request, target, &mut block.notices)?;
+        let mut block = ToolBlock::of(request, target, &self.tools, FUNCTIONS)?;
+        if !target.api.builtin_tools {
+            tools::without_builtin(request, target, &mut block.notices)?;
+            return Ok(block);
+        }
+        let (builtin, skipped) = super::openai_response::builtin_tools(request);
+        block.notices.extend(skipped);
+        for tool in &builtin {
+            block.add_raw(&serde_json::to_value(tool).unwrap_or_default(), "in `extra.builtin_tools`")?;
+        }
         Ok(block)
     }
 }
@@ -98,11 +107,11 @@ fn write_head(head: &mut Head<'_>, request: &ModelRequest, target: &Target, offe
         };
         head.field("response_format", |out| json::value(out, &format));
     }
-    let Some(tools) = &offer.tools else { return head.extras(target) };
+    let Some(tools) = &offer.tools else { return head.extras(target, &offer.body) };
     match &offer.choice {
         None => {}
         Some(Choice::Word(word)) => head.field("tool_choice", |out| json::string(out, word)),
-        // Hosted tools never get into the block here, so only functions can be named.
+        // A hosted tool cannot be forced here: it is named like a function, which the provider refuses by itself.
         Some(Choice::Function(name) | Choice::Hosted(name)) => head.field("tool_choice", |out| {
             json::value(out, &value!({"type": "function", "function": {"name": name}}));
         }),
@@ -110,7 +119,7 @@ fn write_head(head: &mut Head<'_>, request: &ModelRequest, target: &Target, offe
     if target.api.takes_parallel {
         head.optional("parallel_tool_calls", request.parallel_tool_calls.or(target.api.parallel_tool_calls));
     }
-    head.extras(target);
+    head.extras(target, &offer.body);
     head.field("tools", |out| {
         out.push(b'[');
         out.extend_from_slice(&tools.bytes);
@@ -118,7 +127,11 @@ fn write_head(head: &mut Head<'_>, request: &ModelRequest, target: &Target, offe
     });
 }
 
-fn render_function(name: &str, description: &str, parameters: Value, strict: bool) -> Vec<u8> {
+const FUNCTIONS: RenderFunction =
+    RenderFunction { schemas: (SchemaDialect::OpenAi, SchemaDialect::OpenAiStrict), write: write_function };
+
+fn write_function(tool: FunctionTool<'_>) -> Vec<u8> {
+    let FunctionTool { name, description, parameters, strict, deferred: _ } = tool;
     let mut function = value!({"name": name, "description": description, "parameters": parameters});
     if let (true, Some(fields)) = (strict, function.as_object_mut()) {
         fields.insert("strict".to_owned(), true.into());

@@ -13,7 +13,8 @@ use super::super::{
     dialect::{Dialect, Fold, Reading, Target, Wire, WireError},
     head::{self, Choice, Head},
     json,
-    tools::{self, ToolBlock, ToolCache},
+    schema::SchemaDialect,
+    tools::{self, FunctionTool, RenderFunction, ToolBlock, ToolCache},
 };
 use crate::types::Reply;
 
@@ -42,7 +43,7 @@ impl Dialect for OpenAiResponses {
         let (entries, transcript) = conversation.split();
         transcript.aim(&target.origin);
         let block = transcript.tools(request, || self.block(request, target))?;
-        let names = std::sync::Arc::clone(&block.names);
+        let (names, headers) = (std::sync::Arc::clone(&block.names), block.headers.clone());
         let offer = head::offer(request, target, block)?;
         let items = transcript.extend(entries, |entry, past, out| {
             history::write(out, entry, past.last(), target, &names);
@@ -55,7 +56,7 @@ impl Dialect for OpenAiResponses {
         body.extend_from_slice(items);
         json::put(&mut body, "]}");
         let reading = Reading { origin: target.origin.clone(), names, tagged_calls: false, notices: offer.notices };
-        Ok(Wire { body: Bytes::from(body), reading })
+        Ok(Wire { body: Bytes::from(body), headers, reading })
     }
 
     fn parse(&self, body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
@@ -69,25 +70,15 @@ impl Dialect for OpenAiResponses {
 
 impl OpenAiResponses {
     fn block(&self, request: &ModelRequest, target: &Target) -> Result<ToolBlock, WireError> {
-        let mut block = ToolBlock::functions(request, &target.api, &self.tools, render_function)?;
+        let mut block = ToolBlock::of(request, target, &self.tools, FUNCTIONS)?;
         if !target.api.builtin_tools {
             tools::without_builtin(request, target, &mut block.notices)?;
             return Ok(block);
         }
         let (builtin, skipped) = builtin_tools(request);
         block.notices.extend(skipped);
-        let mut raw_names: Vec<&str> = Vec::new();
         for tool in &builtin {
-            if let Some(name) = tool.name() {
-                if block.names.original(name).is_some() || raw_names.contains(&name) {
-                    let place = "in `extra.builtin_tools`".to_owned();
-                    return Err(WireError::DuplicateTool { name: name.to_owned(), place });
-                }
-                raw_names.push(name);
-            }
-            let mut bytes = Vec::new();
-            json::value(&mut bytes, tool);
-            block.add(tool.kind(), &bytes);
+            block.add_raw(&serde_json::to_value(tool).unwrap_or_default(), "in `extra.builtin_tools`")?;
         }
         Ok(block)
     }
@@ -123,14 +114,14 @@ fn write_head(head: &mut Head<'_>, request: &ModelRequest, target: &Target, offe
         if target.api.takes_parallel {
             head.optional("parallel_tool_calls", request.parallel_tool_calls.or(target.api.parallel_tool_calls));
         }
-        head.extras(target);
+        head.extras(target, &offer.body);
         head.field("tools", |out| {
             out.push(b'[');
             out.extend_from_slice(&tools.bytes);
             out.push(b']');
         });
     } else {
-        head.extras(target);
+        head.extras(target, &offer.body);
     }
 }
 
@@ -151,23 +142,6 @@ pub(crate) enum ResponseTool {
     },
     /// A provider's own tool, or a function with options, as it is. Always an object with a text `type`.
     Builtin(Value),
-}
-
-impl ResponseTool {
-    /// The name it is called by, where it has one.
-    fn name(&self) -> Option<&str> {
-        match self {
-            Self::Function { name, .. } => Some(name),
-            Self::Builtin(tool) => tool.get("name").and_then(Value::as_str),
-        }
-    }
-
-    fn kind(&self) -> &str {
-        match self {
-            Self::Function { .. } => "function",
-            Self::Builtin(tool) => tool.get("type").and_then(Value::as_str).unwrap_or_default(),
-        }
-    }
 }
 
 impl Serialize for ResponseTool {
@@ -276,12 +250,20 @@ fn summary(value: &Value) -> String {
     format!("{{{}}}", fields.join(", "))
 }
 
-/// A function tool of ours. One that is to be strict goes out as a tool with options.
-fn render_function(name: &str, description: &str, parameters: Value, strict: bool) -> Vec<u8> {
-    let tool = if strict {
-        ResponseTool::Builtin(serde_json::json!({
-            "type": "function", "name": name, "description": description, "parameters": parameters, "strict": true,
-        }))
+const FUNCTIONS: RenderFunction =
+    RenderFunction { schemas: (SchemaDialect::OpenAi, SchemaDialect::OpenAiStrict), write: write_function };
+
+/// A function tool of ours. One that is to be strict, or deferred, goes out as a tool with options.
+fn write_function(tool: FunctionTool<'_>) -> Vec<u8> {
+    let FunctionTool { name, description, parameters, strict, deferred } = tool;
+    let tool = if strict || deferred {
+        let mut tool = serde_json::json!({
+            "type": "function", "name": name, "description": description, "parameters": parameters, "strict": strict,
+        });
+        if let Some(tool) = tool.as_object_mut().filter(|_| deferred) {
+            tool.insert("defer_loading".to_owned(), Value::Bool(true));
+        }
+        ResponseTool::Builtin(tool)
     } else {
         ResponseTool::Function { name: name.to_owned(), description: description.to_owned(), parameters }
     };

@@ -120,6 +120,7 @@ fn fifty_tools() -> Vec<u8> {
                 json!({"type": "object", "properties": properties, "required": [format!("mid_{at}")]}),
             ),
             strict: at.is_multiple_of(2),
+            deferred: false,
         })
     };
     let mut request = ModelRequest { tools_defs: (0..50).map(tool).collect(), ..ModelRequest::default() };

@@ -30,6 +30,7 @@ pub(in super::super) fn tool(name: &str) -> Arc<ToolDef> {
         description: format!("Does {name}."),
         parameters: Arc::new(parameters),
         strict: false,
+        deferred: false,
     })
 }
 
