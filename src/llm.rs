@@ -21,6 +21,7 @@ pub mod schema;
 mod sse;
 mod tools;
 mod transcript;
+pub mod wire;
 
 pub use client::{HttpModel, HttpModelConfig, SetUpError};
 pub use conversation::Conversation;

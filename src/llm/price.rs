@@ -1,6 +1,6 @@
 //! What tokens and hosted searches cost: a dated table, computed in integers.
 
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::types::{MicroUsd, Usage};
 
@@ -17,6 +17,12 @@ impl<'de> Deserialize<'de> for PerMillion {
     }
 }
 
+impl Serialize for PerMillion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0.usd())
+    }
+}
+
 impl PerMillion {
     /// Millionths of a micro-dollar that `count` of them cost.
     fn of(self, count: u64) -> u128 {
@@ -25,7 +31,7 @@ impl PerMillion {
 }
 
 /// The rates of one tier, in dollars for a million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rates {
     /// Prompt tokens.
@@ -41,7 +47,7 @@ pub struct Rates {
 }
 
 /// The rates above a prompt length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LongRates {
     /// More prompt tokens than this.
@@ -51,7 +57,7 @@ pub struct LongRates {
 }
 
 /// The price of the models that match a pattern.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// An anchored pattern; `*` stands for any text. The first that matches counts.
@@ -63,7 +69,7 @@ pub struct Price {
 }
 
 /// All prices of a provider.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceTable {
     /// The day the prices were read.

@@ -34,6 +34,12 @@ impl MicroUsd {
         self.0
     }
 
+    /// In dollars, for people; sums are made of micro-dollars.
+    #[expect(clippy::cast_precision_loss, reason = "shown, never calculated with")]
+    pub const fn usd(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+
     /// What is left of `self` after `other`, zero at the least.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {

@@ -13,6 +13,7 @@ mod json_repair;
 mod json_schema;
 mod tool_need;
 mod tool_search;
+mod traffic;
 
 /// A labelled set.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -28,6 +29,8 @@ pub(crate) enum Set {
     IntentClinc150,
     /// Finding the right tool among many
     ToolSearch,
+    /// Reading recorded replies of every provider
+    Traffic,
 }
 
 /// Prediction lines for one file of a split.
@@ -48,6 +51,7 @@ pub(crate) fn run(set: Set, data: &Path, out: Option<PathBuf>, score: Option<Pat
         Set::ToolNeed => ("tool_need", tool_need::predict(data)?),
         Set::IntentClinc150 => ("intent_clinc150", intent_clinc150::predict(data)?),
         Set::ToolSearch => ("tool_search", tool_search::predict(data)?),
+        Set::Traffic => ("traffic", traffic::predict(data)?),
     };
     let script = score.unwrap_or_else(|| PathBuf::from(format!("../shared/tools/score_{name}.py")));
     let scratch = tempfile::tempdir()?;

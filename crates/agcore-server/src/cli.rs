@@ -4,12 +4,14 @@ mod ask;
 mod config;
 mod intent;
 mod policy;
+mod providers;
 mod route;
 mod screen;
 mod setup;
 mod tools;
 mod traces;
 mod turns;
+mod wire;
 mod worker;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -90,6 +92,12 @@ enum Command {
     /// List and show traces: what was decided, what ran, what it cost
     #[command(subcommand)]
     Traces(traces::Traces),
+    /// List and show the providers, and check whether one answers
+    #[command(subcommand)]
+    Providers(providers::Providers),
+    /// Build the exact request for a provider, or read what a provider sent
+    #[command(subcommand)]
+    Wire(wire::Wire),
     /// Show every setting with its value and where it came from
     Config,
     /// Run a parser of untrusted bytes, contained (used by agcore itself)
@@ -122,6 +130,8 @@ async fn dispatch(global: &Global, command: Command) -> anyhow::Result<u8> {
         Command::Route(route) => route::run(global, route),
         Command::Turns(turns) => turns::run(global, turns).await,
         Command::Traces(traces) => traces::run(global, traces).await,
+        Command::Providers(providers) => providers::run(global, providers).await,
+        Command::Wire(wire) => wire::run(&wire),
         Command::Config => config::run(global),
         Command::Worker { kind } => anyhow::bail!("worker `{kind}` runs by itself"),
     }
