@@ -75,6 +75,7 @@ fn unsupported_choice(request: &ModelRequest, target: &Target) -> WireError {
 const RESERVED: &[(&str, &str)] = &[
     ("model", ""),
     ("input", "; the conversation is what is sent"),
+    ("inputs", "; the conversation is what is sent"),
     ("messages", "; the conversation is what is sent"),
     ("tools", "; provider tools go into `extra.builtin_tools`"),
     ("stream", ""),
@@ -92,11 +93,23 @@ pub(super) struct Head<'a> {
 impl<'a> Head<'a> {
     /// A body that begins with the model.
     pub(super) fn new(request: &'a ModelRequest, target: &Target, capacity: usize) -> Result<Self, WireError> {
+        Self::naming("model", request, target, capacity)
+    }
+
+    /// A body that begins with the model under another name.
+    pub(super) fn naming(
+        field: &str,
+        request: &'a ModelRequest,
+        target: &Target,
+        capacity: usize,
+    ) -> Result<Self, WireError> {
         if let Some((name, hint)) = RESERVED.iter().find(|(name, _)| request.extra.contains_key(*name)) {
             return Err(WireError::ReservedField { name: (*name).to_owned(), hint });
         }
         let mut out = Vec::with_capacity(capacity + request.instructions.len() + 1024);
-        json::put(&mut out, "{\"model\":");
+        json::put(&mut out, "{\"");
+        json::put(&mut out, field);
+        json::put(&mut out, "\":");
         json::string(&mut out, request.model.as_ref().unwrap_or(&target.origin.model).as_str());
         Ok(Self { request, out, written: HashSet::new() })
     }
@@ -120,6 +133,47 @@ impl<'a> Head<'a> {
         }
     }
 
+    /// Writes an object into which the profile, the hosted tools, the request and an extra of the same name put their
+    /// members, later ones in place of earlier ones, and a list that is bytes already. Empty, it is left out.
+    pub(super) fn merged(
+        &mut self,
+        name: &'static str,
+        members: &Map<String, Value>,
+        list: Option<(&str, &[u8])>,
+        fields: [&Map<String, Value>; 2],
+    ) {
+        let own = members;
+        let mut members = Map::new();
+        for more in fields.into_iter().filter_map(|fields| fields.get(name)?.as_object()) {
+            hosted::merge(&mut members, more);
+        }
+        members.extend(own.clone());
+        match self.request.extra.get(name) {
+            None => {}
+            Some(Value::Object(more)) => members.extend(more.clone()),
+            Some(_) => return,
+        }
+        self.written.insert(name);
+        let list = list.filter(|(name, _)| !members.contains_key(*name));
+        if members.is_empty() && list.is_none() {
+            return;
+        }
+        json::put(&mut self.out, ",\"");
+        json::put(&mut self.out, name);
+        json::put(&mut self.out, "\":");
+        let start = self.out.len();
+        json::value(&mut self.out, &members);
+        if let Some((name, elements)) = list {
+            self.out.pop();
+            let first = self.out.len() == start + 1;
+            json::put(&mut self.out, if first { "\"" } else { ",\"" });
+            json::put(&mut self.out, name);
+            json::put(&mut self.out, "\":[");
+            self.out.extend_from_slice(elements);
+            json::put(&mut self.out, "]}");
+        }
+    }
+
     /// The field for the output limit, which has a name of its own with each provider.
     pub(super) fn max_tokens(&mut self, target: &Target) {
         if let Some(limit) = self.request.max_output_tokens
@@ -135,7 +189,7 @@ impl<'a> Head<'a> {
     /// Writes the extras, the fields of the hosted tools and the profile's in the order of their names.
     pub(super) fn extras(&mut self, target: &Target, hosted: &Map<String, Value>) {
         let extra = &self.request.extra;
-        let own = extra.iter().filter(|(name, _)| *name != "builtin_tools");
+        let own = extra.iter().filter(|(name, _)| *name != "builtin_tools" && !self.written.contains(name.as_str()));
         let merged;
         let fields = if hosted.is_empty() {
             &target.fields

@@ -1,6 +1,8 @@
 //! The wire formats, one file each.
 
+pub(crate) mod dashscope;
 pub(crate) mod errors;
+pub(crate) mod mistral;
 pub(crate) mod openai;
 pub(crate) mod openai_response;
 mod render;
@@ -19,9 +21,13 @@ pub fn dialect(api: Api) -> Option<Box<dyn Dialect>> {
     match api {
         Api::Responses => Some(Box::<OpenAiResponses>::default()),
         Api::Chat => Some(Box::<OpenAiChat>::default()),
-        Api::Messages | Api::GenerateContent | Api::Interactions | Api::Conversations | Api::Local => None,
+        Api::Conversations => Some(Box::<MistralConversations>::default()),
+        Api::Generation => Some(Box::<DashScope>::default()),
+        Api::Messages | Api::GenerateContent | Api::Interactions | Api::Local => None,
     }
 }
 
+pub use dashscope::DashScope;
+pub use mistral::MistralConversations;
 pub use openai::OpenAiChat;
 pub use openai_response::OpenAiResponses;

@@ -261,6 +261,7 @@ impl RouteFacts for Facts<'_, '_> {
 fn hosted_unavailable(api: Api) -> Option<String> {
     match api {
         Api::Chat => Some("the Chat Completions surface has no hosted tools".to_owned()),
+        Api::Generation => Some("DashScope's own format takes search as a parameter, not as a tool".to_owned()),
         Api::Local => Some("a local model has no hosted tools".to_owned()),
         Api::Responses | Api::Messages | Api::GenerateContent | Api::Interactions | Api::Conversations => None,
     }

@@ -184,6 +184,8 @@ word!(
         Interactions = "interactions",
         /// Mistral Conversations.
         Conversations = "conversations",
+        /// DashScope's own generation format (Aliyun).
+        Generation = "generation",
         /// No wire at all: a model inside this process (extractive, scripted).
         Local = "local",
     }

@@ -18,10 +18,10 @@ use super::super::{
 };
 use crate::types::Reply;
 
-mod fold;
-mod history;
-mod message;
-mod reply;
+pub(super) mod fold;
+pub(super) mod history;
+pub(super) mod message;
+pub(super) mod reply;
 mod tagged;
 
 /// The dialect of Chat Completions.
@@ -127,7 +127,8 @@ fn write_head(head: &mut Head<'_>, request: &ModelRequest, target: &Target, offe
     });
 }
 
-const FUNCTIONS: RenderFunction =
+/// Function tools as Chat Completions and those near it write them.
+pub(super) const FUNCTIONS: RenderFunction =
     RenderFunction { schemas: (SchemaDialect::OpenAi, SchemaDialect::OpenAiStrict), write: write_function };
 
 fn write_function(tool: FunctionTool<'_>) -> Vec<u8> {

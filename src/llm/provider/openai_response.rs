@@ -24,7 +24,7 @@ mod item;
 mod reply;
 
 pub(super) use history::{call_id, is_object, wire_name};
-pub(super) use item::{citations, normal_arguments};
+pub(super) use item::{arguments_text, citations, normal_arguments};
 pub(super) use reply::{ended, mark_all_incomplete, mark_incomplete};
 
 /// The dialect of OpenAI's Responses API.

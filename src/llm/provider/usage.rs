@@ -39,6 +39,13 @@ struct WireUsage<'a> {
     /// Aliyun.
     #[serde(borrow)]
     x_tools: Raw<'a>,
+    /// Aliyun, natively.
+    #[serde(borrow)]
+    plugins: Raw<'a>,
+    /// Mistral: what its hosted tools read, and how often each ran.
+    connector_tokens: Int,
+    #[serde(borrow)]
+    connectors: Raw<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -51,8 +58,16 @@ struct ServerTools {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Counters<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, alias = "search")]
     web_search: Raw<'a>,
+}
+
+/// How often Mistral's tools ran.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Connectors {
+    web_search: Int,
+    web_search_premium: Int,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -79,17 +94,33 @@ pub(super) fn read(usage: Raw<'_>) -> Option<Usage> {
     let beside = reasoning > output
         || (reasoning > 0 && wire.total_tokens.0 == Some(input.saturating_add(output).saturating_add(reasoning)));
     let server: ServerTools = wire.server_side_tool_usage_details.read().unwrap_or_default();
-    let counted = wire.x_tools.read::<Counters<'_>>().and_then(|tools| tools.web_search.read::<Counter>());
+    let counted =
+        [wire.x_tools, wire.plugins].into_iter().find_map(|raw| raw.read::<Counters<'_>>()?.web_search.read());
+    let counted: Counter = counted.unwrap_or_default();
+    let connectors: Connectors = wire.connectors.read().unwrap_or_default();
+    let searches = [
+        server.web_search_calls,
+        server.x_search_calls,
+        counted.count,
+        connectors.web_search,
+        connectors.web_search_premium,
+    ];
     Some(Usage {
         input: input.saturating_sub(cached).saturating_sub(written),
         cached: cached.min(input),
         cache_write: written,
         output: if beside { output } else { output.saturating_sub(reasoning) },
         reasoning,
-        searches: server.web_search_calls.or_zero().saturating_add(server.x_search_calls.or_zero())
-            + counted.map_or(0, |counter| counter.count.or_zero()),
+        tool_use: connector_tokens(&wire, input, output),
+        searches: searches.into_iter().map(Int::or_zero).fold(0, u64::saturating_add),
         ..Usage::default()
     })
+}
+
+/// Mistral counts what its hosted tools read beside the prompt; the total tells where somebody does not.
+fn connector_tokens(wire: &WireUsage<'_>, input: u64, output: u64) -> u64 {
+    let apart = wire.total_tokens.0.map_or(u64::MAX, |total| total.saturating_sub(input.saturating_add(output)));
+    wire.connector_tokens.or_zero().min(apart)
 }
 
 /// The searches counted in OpenAI's `tool_usage`.

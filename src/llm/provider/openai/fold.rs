@@ -18,12 +18,11 @@ use crate::types::{Reply, Stop};
 
 /// The fold over the chunks of one completion.
 #[derive(Debug)]
-pub(super) struct ChatFold {
+pub(in super::super) struct ChatFold {
     reading: Reading,
     message: Message,
     head: Head,
-    /// Fields of the deltas that are not known here, merged.
-    more: Map<String, Value>,
+    more: MoreFields,
     notices: Vec<String>,
     /// Calls were read out of the text.
     printed_calls: bool,
@@ -34,12 +33,12 @@ pub(super) struct ChatFold {
 }
 
 impl ChatFold {
-    pub(super) fn new(reading: Reading) -> Self {
+    pub(in super::super) fn new(reading: Reading) -> Self {
         Self {
             message: Message::new(&reading),
             reading,
             head: Head::default(),
-            more: Map::new(),
+            more: MoreFields::default(),
             notices: Vec::new(),
             printed_calls: false,
             error: None,
@@ -55,9 +54,8 @@ impl ChatFold {
             return;
         }
         self.started = true;
-        // Aliyun sends the word `null` as a text until there is a reason.
-        if let Some(reason) = choice.finish_reason.some().filter(|reason| *reason != "null") {
-            self.head.finish = Some(reason.to_owned());
+        if let Some(reason) = reply::finish_reason(&choice.finish_reason) {
+            self.head.finish = Some(reason);
         }
         if let Some(usage) = usage::read(choice.usage) {
             self.head.usage = Some(usage);
@@ -66,15 +64,21 @@ impl ChatFold {
         if let Ok(wire) = serde_json::from_str::<WireMessage<'_>>(raw.get()) {
             self.message.take(&wire, &self.reading, sink);
         }
-        self.keep_unknown(raw);
+        self.more.take(raw);
         if self.head.finish.is_some() {
             self.printed_calls |= self.message.end_text(&self.reading, sink, &mut self.notices);
         }
     }
+}
 
-    /// Fields a provider adds (`reasoning_details`) have to go back with the message: texts are appended to, lists
-    /// extended, everything else replaced.
-    fn keep_unknown(&mut self, raw: &RawValue) {
+/// Fields of a message that are not known here, merged from its deltas. They have to go back with it
+/// (`reasoning_details`): texts are appended to, lists extended, everything else replaced.
+#[derive(Debug, Default)]
+pub(in super::super) struct MoreFields(Map<String, Value>);
+
+impl MoreFields {
+    /// Takes the fields of the next delta.
+    pub(in super::super) fn take(&mut self, raw: &RawValue) {
         // Most deltas have one of these fields only; look before reading a tree.
         if !EXTRAS.iter().any(|name| raw.get().contains(name)) && known_only(raw) {
             return;
@@ -84,14 +88,19 @@ impl ChatFold {
             if KNOWN.contains(&name.as_str()) || value.is_null() {
                 continue;
             }
-            match (self.more.get_mut(&name), value) {
+            match (self.0.get_mut(&name), value) {
                 (Some(Value::String(text)), Value::String(more)) => text.push_str(&more),
                 (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
                 (_, value) => {
-                    self.more.insert(name, value);
+                    self.0.insert(name, value);
                 }
             }
         }
+    }
+
+    /// All that was taken.
+    pub(in super::super) fn into_fields(self) -> Map<String, Value> {
+        self.0
     }
 }
 
@@ -171,12 +180,15 @@ impl Fold for ChatFold {
         let mut notices = reading.notices.clone();
         notices.extend(seen);
         if more_choices {
-            notices.push("further choices were left unread".to_owned());
+            notices.push(reply::MORE_CHOICES.to_owned());
         }
         let cut = !done && head.finish.is_none();
         message.name_calls(head.id.as_deref().unwrap_or_default());
-        let raw =
-            if cut || printed_calls { None } else { serde_json::value::to_raw_value(&message.to_wire(more)).ok() };
+        let raw = if cut || printed_calls {
+            None
+        } else {
+            serde_json::value::to_raw_value(&message.to_wire(more.into_fields())).ok()
+        };
         let no_reason = head.finish.is_none();
         let mut reply = reply::assemble(head, message, raw, &reading, notices);
         if cut {

@@ -13,12 +13,18 @@ use super::super::{
     openai_response::{call_id, is_object, wire_name},
     render::hosted_as_text,
 };
-use crate::types::{Entry, FunctionCall, Item, Part, Reply, UserPart};
+use crate::types::{Api, Entry, FunctionCall, Item, Part, Reply, UserPart};
 
 /// Appends the messages of an entry.
-pub(super) fn write(out: &mut Vec<u8>, entry: &Entry, before: Option<&Entry>, target: &Target, names: &NameMap) {
+pub(in super::super) fn write(
+    out: &mut Vec<u8>,
+    entry: &Entry,
+    before: Option<&Entry>,
+    target: &Target,
+    names: &NameMap,
+) {
     match entry {
-        Entry::User(parts) => user(out, parts),
+        Entry::User(parts) => user(out, parts, target.origin.api),
         Entry::Notice(text) => simple(out, &target.api.roles.notice, text),
         Entry::Reply(reply) => write_reply(out, reply, target, names),
         Entry::Results(results) => {
@@ -51,7 +57,7 @@ fn simple(out: &mut Vec<u8>, role: &str, text: &str) {
     out.push(b'}');
 }
 
-fn user(out: &mut Vec<u8>, parts: &[UserPart]) {
+fn user(out: &mut Vec<u8>, parts: &[UserPart], api: Api) {
     if let [UserPart::Text(text)] = parts {
         return simple(out, "user", text);
     }
@@ -62,6 +68,17 @@ fn user(out: &mut Vec<u8>, parts: &[UserPart]) {
             out.push(b',');
         }
         match part {
+            // DashScope's own format has no `type`.
+            UserPart::Text(text) if api == Api::Generation => {
+                json::put(out, "{\"text\":");
+                json::string(out, text);
+                out.push(b'}');
+            }
+            UserPart::Image { url } if api == Api::Generation => {
+                json::put(out, "{\"image\":");
+                json::string(out, url);
+                out.push(b'}');
+            }
             UserPart::Text(text) => {
                 json::put(out, "{\"type\":\"text\"");
                 json::text_field(out, "text", text);

@@ -20,7 +20,7 @@ use crate::types::{Citation, CitationSource, FunctionCall, HostedKind, HostedOut
 /// A message or a delta of one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct WireMessage<'a> {
+pub(in super::super) struct WireMessage<'a> {
     #[serde(borrow)]
     content: Raw<'a>,
     #[serde(borrow)]
@@ -100,7 +100,7 @@ struct Call {
 
 /// A message as far as it is known.
 #[derive(Debug, Default)]
-pub(super) struct Message {
+pub(in super::super) struct Message {
     text: String,
     refusal: String,
     reasoning: String,
@@ -116,12 +116,12 @@ pub(super) struct Message {
 
 impl Message {
     /// A message of which nothing has come yet.
-    pub(super) fn new(reading: &Reading) -> Self {
+    pub(in super::super) fn new(reading: &Reading) -> Self {
         Self { tagged: reading.tagged_calls.then(TaggedReader::default), ..Self::default() }
     }
 
     /// Takes a message or the next delta of one.
-    pub(super) fn take(&mut self, wire: &WireMessage<'_>, reading: &Reading, sink: &dyn ReplySink) {
+    pub(in super::super) fn take(&mut self, wire: &WireMessage<'_>, reading: &Reading, sink: &dyn ReplySink) {
         for thought in [&wire.reasoning_content, &wire.reasoning] {
             if let Some(thought) = thought.0.as_deref() {
                 // Some servers send one text under both names.
@@ -169,7 +169,12 @@ impl Message {
     }
 
     /// All text has come: what was held back is text or a call now. Returns whether any call was read out of it.
-    pub(super) fn end_text(&mut self, reading: &Reading, sink: &dyn ReplySink, notices: &mut Vec<String>) -> bool {
+    pub(in super::super) fn end_text(
+        &mut self,
+        reading: &Reading,
+        sink: &dyn ReplySink,
+        notices: &mut Vec<String>,
+    ) -> bool {
         let Some(mut reader) = self.tagged.take() else { return false };
         let rest = reader.end(|name| reading.names.original(name).is_some());
         if !rest.is_empty() {
@@ -267,8 +272,22 @@ impl Message {
         }
     }
 
+    /// The text, the thoughts and all arguments, as far as they are known.
+    pub(in super::super) fn texts(&self) -> [String; 3] {
+        let arguments = self.calls.iter().map(|call| call.arguments.as_str()).collect();
+        [self.text.clone(), self.reasoning.clone(), arguments]
+    }
+
+    /// Tells `sink` of the calls so far.
+    pub(in super::super) fn show_calls(&self, reading: &Reading, sink: &dyn ReplySink) {
+        for call in &self.calls {
+            sink.on(ReplyEvent::CallStarted { provider_id: call.id.clone(), name: reading.original(&call.name) });
+            sink.on(ReplyEvent::Arguments { provider_id: call.id.clone(), delta: call.arguments.clone() });
+        }
+    }
+
     /// Searches that Z.AI lists beside the message.
-    pub(super) fn found(&mut self, sources: Vec<Citation>) {
+    pub(in super::super) fn found(&mut self, sources: Vec<Citation>) {
         if !sources.is_empty() {
             self.hosted.push(HostedOutput {
                 kind: HostedKind::Search,
@@ -282,12 +301,12 @@ impl Message {
     }
 
     /// Sources without places that some providers list beside the message.
-    pub(super) fn cite(&mut self, urls: Vec<String>) {
+    pub(in super::super) fn cite(&mut self, urls: Vec<String>) {
         self.citations = urls.into_iter().map(url_citation).collect();
     }
 
     /// Gives each call without an id one that no other call of the conversation has.
-    pub(super) fn name_calls(&mut self, reply_id: &str) {
+    pub(in super::super) fn name_calls(&mut self, reply_id: &str) {
         for (at, call) in self.calls.iter_mut().enumerate().filter(|(_, call)| call.id.is_empty()) {
             let seed = format!("{reply_id}/{at}/{}/{}", call.name, call.arguments);
             call.id = super::super::super::names::call_id(&seed, MADE_IDS);
@@ -295,7 +314,7 @@ impl Message {
     }
 
     /// The parts, in the order a model produces them: thoughts, text, calls.
-    pub(super) fn parts(&self, reading: &Reading, notices: &mut Vec<String>) -> Vec<Part> {
+    pub(in super::super) fn parts(&self, reading: &Reading, notices: &mut Vec<String>) -> Vec<Part> {
         let mut parts = Vec::new();
         if self.reasoned {
             let summary = Some(self.reasoning.clone()).filter(|text| !text.is_empty());
@@ -330,7 +349,7 @@ impl Message {
     }
 
     /// The message as its provider would have sent it in one piece; `more` are fields that are not known here.
-    pub(super) fn to_wire(&self, more: Map<String, Value>) -> Map<String, Value> {
+    pub(in super::super) fn to_wire(&self, more: Map<String, Value>) -> Map<String, Value> {
         let mut fields = Map::new();
         fields.insert("role".to_owned(), "assistant".into());
         let content = if self.text.is_empty() { Value::Null } else { self.text.clone().into() };
@@ -376,6 +395,6 @@ fn hosted_mcp(call: &WireCall<'_>, mcp: &WireFunction<'_>) -> HostedOutput {
     }
 }
 
-pub(super) fn url_citation(url: String) -> Citation {
+pub(in super::super) fn url_citation(url: String) -> Citation {
     Citation { source: CitationSource::Url(url), title: None, quote: None, start: None, end: None }
 }

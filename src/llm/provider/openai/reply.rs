@@ -23,49 +23,52 @@ use crate::types::{Citation, Item, Reply, Stop, Usage};
 /// A completion or a chunk of one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct WireCompletion<'a> {
+pub(in super::super) struct WireCompletion<'a> {
     #[serde(borrow)]
-    pub(super) id: Str<'a>,
+    pub(in super::super) id: Str<'a>,
     #[serde(borrow)]
-    pub(super) choices: Raw<'a>,
+    pub(in super::super) choices: Raw<'a>,
     #[serde(borrow)]
-    pub(super) usage: Raw<'a>,
+    pub(in super::super) usage: Raw<'a>,
     #[serde(borrow)]
-    pub(super) error: Raw<'a>,
+    pub(in super::super) error: Raw<'a>,
     /// Z.AI: what its search found.
     #[serde(borrow)]
-    pub(super) web_search: Raw<'a>,
+    pub(in super::super) web_search: Raw<'a>,
     /// Perplexity: the addresses it cites.
     #[serde(borrow)]
-    pub(super) citations: Raw<'a>,
+    pub(in super::super) citations: Raw<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct WireChoice<'a> {
-    pub(super) index: Int,
+pub(in super::super) struct WireChoice<'a> {
+    pub(in super::super) index: Int,
     #[serde(borrow)]
-    pub(super) message: Option<&'a RawValue>,
+    pub(in super::super) message: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) delta: Option<&'a RawValue>,
+    pub(in super::super) delta: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) finish_reason: Str<'a>,
+    pub(in super::super) finish_reason: Str<'a>,
     /// Moonshot counts here.
     #[serde(borrow)]
-    pub(super) usage: Raw<'a>,
+    pub(in super::super) usage: Raw<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Found<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, alias = "url")]
     link: Str<'a>,
     #[serde(borrow)]
     title: Str<'a>,
 }
 
+/// What is said when there are several choices.
+pub(in super::super) const MORE_CHOICES: &str = "further choices were left unread";
+
 /// Reads a whole body.
-pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
+pub(in super::super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
     let bad = |why: String| ModelError::new(ModelErrorKind::BadResponse, why);
     // Blank lines may precede the body while DeepSeek has it queued; JSON does not mind them.
     let completion: WireCompletion<'_> =
@@ -74,7 +77,7 @@ pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError>
     if completion.error.get().is_some() || choices.is_empty() {
         return Err(errors::inside_success(body));
     }
-    let more_choices = choices.len() - 1;
+    let more_choices = choices.len() > 1;
     let choice: WireChoice<'_> = choices.into_iter().next().and_then(Raw::read).unwrap_or_default();
     let raw = choice.message.ok_or_else(|| bad("the first choice has no message".to_owned()))?;
     let wire: WireMessage<'_> =
@@ -84,27 +87,32 @@ pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError>
     message.found(found(completion.web_search));
     message.cite(completion.citations.list().into_iter().filter_map(|raw| raw.read::<String>()).collect());
     let mut notices = reading.notices.clone();
-    if more_choices > 0 {
-        notices.push(format!("{more_choices} further choices were left unread"));
+    if more_choices {
+        notices.push(MORE_CHOICES.to_owned());
     }
     let head = Head {
         id: completion.id.some().map(str::to_owned),
         usage: usage::read(completion.usage).or_else(|| usage::read(choice.usage)),
-        finish: choice.finish_reason.some().map(str::to_owned),
+        finish: finish_reason(&choice.finish_reason),
     };
     Ok(assemble(head, message, Some(raw.to_owned()), reading, notices))
 }
 
+/// The reason a choice ended, once there is one: Aliyun sends the word `null` as a text until then.
+pub(in super::super) fn finish_reason(raw: &Str<'_>) -> Option<String> {
+    raw.some().filter(|reason| *reason != "null").map(str::to_owned)
+}
+
 /// What surrounds a message.
 #[derive(Debug, Default)]
-pub(super) struct Head {
-    pub(super) id: Option<String>,
-    pub(super) usage: Option<Usage>,
-    pub(super) finish: Option<String>,
+pub(in super::super) struct Head {
+    pub(in super::super) id: Option<String>,
+    pub(in super::super) usage: Option<Usage>,
+    pub(in super::super) finish: Option<String>,
 }
 
 /// The reply made of a message and what surrounds it.
-pub(super) fn assemble(
+pub(in super::super) fn assemble(
     head: Head,
     mut message: Message,
     raw: Option<Box<RawValue>>,
@@ -146,7 +154,7 @@ fn stop(finish: Option<&str>, reply: &Reply) -> Stop {
 }
 
 /// What Z.AI's search found.
-pub(super) fn found(raw: Raw<'_>) -> Vec<Citation> {
+pub(in super::super) fn found(raw: Raw<'_>) -> Vec<Citation> {
     let citation = |raw: Raw<'_>| {
         let found: Found<'_> = raw.read()?;
         let mut citation = url_citation(found.link.some()?.to_owned());
