@@ -47,8 +47,8 @@ impl Dialect for DashScope {
         })?;
         let (names, headers) = (Arc::clone(&block.names), block.headers.clone());
         let offer = head::offer(request, target, block)?;
-        let messages = transcript.extend(entries, |entry, before, out| {
-            history::write(out, entry, before, target, &names);
+        let messages = transcript.extend(entries, |entry, past, out| {
+            history::write(out, entry, past.last(), target, &names);
         });
         let tool_bytes = offer.tools.as_ref().map_or(0, |tools| tools.bytes.len());
         let mut head = Head::new(request, target, messages.len() + tool_bytes)?;

@@ -128,7 +128,14 @@ fn kind_of(said: &Said) -> Option<ModelErrorKind> {
     if is(&["model_not_found", "Model.NotExist", "ModelNotFound", "1211"]) {
         return Some(Kind::ModelNotFound);
     }
-    if is(&["content_filter", "DataInspectionFailed", "data_inspection_failed", "1301", "invalid_prompt"]) {
+    if is(&[
+        "content_filter",
+        "moderation_blocked",
+        "DataInspectionFailed",
+        "data_inspection_failed",
+        "1301",
+        "invalid_prompt",
+    ]) {
         return Some(Kind::Filtered);
     }
     if is(&["rate_limit_exceeded", "rate_limit_error", "1302", "1303", "1305", "429"]) || code.starts_with("Throttling")

@@ -46,8 +46,8 @@ impl Dialect for MistralConversations {
         let block = transcript.tools(request, || self.block(request, target))?;
         let (names, headers) = (Arc::clone(&block.names), block.headers.clone());
         let offer = head::offer(request, target, block)?;
-        let inputs = transcript.extend(entries, |entry, before, out| {
-            history::write(out, entry, before, target, &names);
+        let inputs = transcript.extend(entries, |entry, past, out| {
+            history::write(out, entry, past.last(), target, &names);
         });
         let tool_bytes = offer.tools.as_ref().map_or(0, |tools| tools.bytes.len());
         let model = request.model.as_ref().unwrap_or(&target.origin.model);

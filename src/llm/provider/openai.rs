@@ -20,6 +20,7 @@ use crate::types::Reply;
 
 pub(super) mod fold;
 pub(super) mod history;
+pub(super) mod hosted;
 pub(super) mod message;
 pub(super) mod reply;
 mod tagged;

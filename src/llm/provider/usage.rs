@@ -46,6 +46,8 @@ struct WireUsage<'a> {
     connector_tokens: Int,
     #[serde(borrow)]
     connectors: Raw<'a>,
+    /// Perplexity.
+    num_search_queries: Int,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -104,6 +106,7 @@ pub(super) fn read(usage: Raw<'_>) -> Option<Usage> {
         counted.count,
         connectors.web_search,
         connectors.web_search_premium,
+        wire.num_search_queries,
     ];
     Some(Usage {
         input: input.saturating_sub(cached).saturating_sub(written),

@@ -51,13 +51,6 @@ pub(super) struct WireOutput<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct SearchInfo<'a> {
-    #[serde(borrow)]
-    search_results: Raw<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 struct WireChoice<'a> {
     index: Int,
     #[serde(borrow)]
@@ -90,8 +83,7 @@ impl<'a> WireOutput<'a> {
 
     /// What a search of the provider found.
     pub(super) fn sources(&self) -> Vec<crate::types::Citation> {
-        let info: SearchInfo<'a> = self.search_info.read().unwrap_or_default();
-        reply::found(info.search_results)
+        reply::searched(self.search_info)
     }
 }
 

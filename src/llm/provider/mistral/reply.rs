@@ -18,7 +18,7 @@ use super::{
     },
     entry,
 };
-use crate::types::{Item, Part, Reply, Stop, Usage};
+use crate::types::{HostedKind, Item, Part, Reply, Stop, Usage};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -59,20 +59,27 @@ pub(super) fn assemble(
 ) -> Reply {
     entry::give_sources(&mut items);
     let origin = (*reading.origin).clone();
-    let mut reply = Reply { origin, id, items, stop: Stop::End, usage, notices };
+    let mut reply = Reply { origin, id, items, stop: Stop::End, usage, notices, carry: None };
     reply.stop = stop(&reply);
     reply
 }
 
-/// There is no finish reason on this surface: what came last tells how it ended.
+/// There is no finish reason on this surface: what is there, and what came last, tells how it ended.
 fn stop(reply: &Reply) -> Stop {
-    match reply.items.last().and_then(|item| item.parts.first()) {
-        // With `handoff_execution: client` the next agent is left to the caller.
-        Some(Part::Unknown { kind }) if kind == entry::HANDOFF => {
-            Stop::Unknown("the conversation was handed to another agent".to_owned())
+    let ended = ended(reply);
+    if ended != Stop::End {
+        return ended;
+    }
+    let last = reply.items.last().and_then(|item| item.parts.first());
+    let unknown = |why: &str| Stop::Unknown(why.to_owned());
+    match last {
+        _ if reply.hosted().any(|output| output.kind == HostedKind::McpApproval) => {
+            unknown("the reply waits for a confirmation")
         }
+        // With `handoff_execution: client` the next agent is left to the caller.
+        Some(Part::Unknown { kind }) if kind == entry::HANDOFF => unknown("the conversation went to another agent"),
         Some(Part::Unknown { kind }) => Stop::Unknown(format!("the last entry is a `{kind}`")),
         Some(Part::Text { .. } | Part::Call(_) | Part::Hosted(_) | Part::Reasoning { .. } | Part::Refusal { .. })
-        | None => ended(reply),
+        | None => ended,
     }
 }

@@ -7,7 +7,6 @@ use super::{
         super::{
             ModelError, ModelErrorKind, ReplySink, SseEvent,
             dialect::{Fold, Reading},
-            json::Raw,
         },
         errors, usage,
     },
@@ -90,6 +89,9 @@ impl MoreFields {
             }
             match (self.0.get_mut(&name), value) {
                 (Some(Value::String(text)), Value::String(more)) => text.push_str(&more),
+                (Some(Value::Array(list)), Value::Array(more)) if name == "reasoning_details" => {
+                    more.into_iter().for_each(|detail| add_detail(list, detail));
+                }
                 (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
                 (_, value) => {
                     self.0.insert(name, value);
@@ -98,9 +100,43 @@ impl MoreFields {
         }
     }
 
+    /// A word about each field that may hold more than padding and is not read.
+    pub(in super::super) fn notices(&self) -> Vec<String> {
+        let weighty = |value: &Value| match value {
+            Value::Object(fields) => !fields.is_empty(),
+            Value::Array(list) => !list.is_empty(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        };
+        let unread = self.0.iter().filter(|(name, value)| !READ.contains(&name.as_str()) && weighty(value));
+        unread.map(|(name, _)| format!("the field `{name}` of the message was kept unread")).collect()
+    }
+
     /// All that was taken.
     pub(in super::super) fn into_fields(self) -> Map<String, Value> {
         self.0
+    }
+}
+
+/// OpenRouter cuts a detail into pieces of one type and one index; the pieces go back as the detail they were.
+fn add_detail(list: &mut Vec<Value>, detail: Value) {
+    let same = |last: &Value| ["type", "index"].iter().all(|name| detail.get(*name) == last.get(*name));
+    let numbered = detail.get("index").is_some_and(Value::is_number);
+    let encrypted = detail.get("data").is_some_and(Value::is_string);
+    match (list.last_mut().filter(|last| numbered && !encrypted && same(last)), detail) {
+        (Some(Value::Object(last)), Value::Object(detail)) => {
+            for (name, value) in detail {
+                match (last.get_mut(&name), value) {
+                    (Some(Value::String(text)), Value::String(more)) if name == "text" || name == "summary" => {
+                        text.push_str(&more);
+                    }
+                    (Some(_), Value::Null) => {}
+                    (_, value) => {
+                        last.insert(name, value);
+                    }
+                }
+            }
+        }
+        (_, detail) => list.push(detail),
     }
 }
 
@@ -122,6 +158,9 @@ const KNOWN: &[&str] = &[
 /// Fields that are kept although parts are made of them, because they go back under their own name.
 const EXTRAS: &[&str] = &["\"reasoning_content\"", "\"reasoning\"", "\"reasoning_details\""];
 
+/// Of the fields that are kept, those that parts are made of.
+const READ: &[&str] = &["reasoning_content", "reasoning", "reasoning_details", "executed_tools"];
+
 fn known_only(raw: &RawValue) -> bool {
     serde_json::from_str::<std::collections::BTreeMap<std::borrow::Cow<'_, str>, &RawValue>>(raw.get())
         .is_ok_and(|fields| fields.keys().all(|name| KNOWN.contains(&name.as_ref())))
@@ -135,7 +174,7 @@ impl Fold for ChatFold {
             return;
         }
         let Ok(chunk) = serde_json::from_str::<WireCompletion<'_>>(data) else { return };
-        if chunk.error.get().is_some() || event.name == "error" {
+        if chunk.failed() || event.name == "error" {
             self.error.get_or_insert_with(|| errors::inside_success(data.as_bytes()));
             return;
         }
@@ -145,11 +184,7 @@ impl Fold for ChatFold {
         if let Some(usage) = usage::read(chunk.usage) {
             self.head.usage = Some(usage);
         }
-        self.message.found(reply::found(chunk.web_search));
-        let urls: Vec<String> = chunk.citations.list().into_iter().filter_map(Raw::read).collect();
-        if !urls.is_empty() {
-            self.message.cite(urls);
-        }
+        chunk.give_sources(&mut self.message);
         for choice in chunk.choices.list() {
             if let Some(choice) = choice.read::<WireChoice<'_>>() {
                 self.choice(&choice, sink);
@@ -179,6 +214,7 @@ impl Fold for ChatFold {
         }
         let mut notices = reading.notices.clone();
         notices.extend(seen);
+        notices.extend(more.notices());
         if more_choices {
             notices.push(reply::MORE_CHOICES.to_owned());
         }

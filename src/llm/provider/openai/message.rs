@@ -14,8 +14,8 @@ use super::super::{
     },
     openai_response::{citations, normal_arguments},
 };
-use super::tagged::TaggedReader;
-use crate::types::{Citation, CitationSource, FunctionCall, HostedKind, HostedOutput, HostedStatus, Part};
+use super::{hosted, tagged::TaggedReader};
+use crate::types::{Citation, FunctionCall, HostedOutput, Part};
 
 /// A message or a delta of one.
 #[derive(Debug, Default, Deserialize)]
@@ -40,6 +40,9 @@ pub(in super::super) struct WireMessage<'a> {
     function_call: Raw<'a>,
     #[serde(borrow)]
     annotations: Raw<'a>,
+    /// Groq: tools it ran itself.
+    #[serde(borrow)]
+    executed_tools: Raw<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -68,12 +71,6 @@ struct WireFunction<'a> {
     arguments: Raw<'a>,
     #[serde(borrow)]
     input: Raw<'a>,
-    #[serde(borrow)]
-    server_label: Str<'a>,
-    #[serde(borrow)]
-    output: Raw<'a>,
-    #[serde(borrow)]
-    error: Raw<'a>,
 }
 
 /// A piece of a content list (Mistral, and others that copy it).
@@ -106,8 +103,12 @@ pub(in super::super) struct Message {
     reasoning: String,
     reasoned: bool,
     calls: Vec<Call>,
+    /// Thoughts as they lie in `reasoning_details`; shown when they lie nowhere else.
+    details: String,
     hosted: Vec<HostedOutput>,
-    citations: Vec<Citation>,
+    /// What the provider lists beside the message: sources it found, and sources the text rests on.
+    found: Vec<Citation>,
+    listed: Vec<Citation>,
     annotations: Vec<String>,
     unknown: Vec<String>,
     /// Reads calls out of the text, where models print them.
@@ -131,7 +132,10 @@ impl Message {
                 }
             }
         }
-        self.reasoned |= !wire.reasoning_details.list().is_empty();
+        for detail in wire.reasoning_details.list() {
+            self.reasoned = true;
+            self.details.push_str(&hosted::detail_text(detail));
+        }
         self.content(wire.content, reading, sink);
         if let Some(text) = wire.refusal.some() {
             self.refusal.push_str(text);
@@ -146,6 +150,7 @@ impl Message {
             let place = Some(0);
             self.fragment(place, "", function.name.text(), &text_of(function.arguments), reading, sink);
         }
+        self.hosted.extend(wire.executed_tools.list().into_iter().filter_map(hosted::executed));
         self.annotations.extend(wire.annotations.list().into_iter().filter_map(Raw::get).map(str::to_owned));
     }
 
@@ -216,8 +221,13 @@ impl Message {
     }
 
     fn call(&mut self, call: &WireCall<'_>, reading: &Reading, sink: &dyn ReplySink) {
-        if let Some(mcp) = call.mcp.read::<WireFunction<'_>>() {
-            return self.hosted.push(hosted_mcp(call, &mcp));
+        if let Some(output) = hosted::mcp(call.id.some(), call.mcp) {
+            // The call and its outcome may come in two pieces.
+            let same = self.hosted.iter_mut().find(|known| known.id.is_some() && known.id == output.id);
+            return match same {
+                Some(known) => *known = output,
+                None => self.hosted.push(output),
+            };
         }
         let custom = call.kind.text() == "custom";
         let function: WireFunction<'_> = if custom { call.custom } else { call.function }.read().unwrap_or_default();
@@ -286,23 +296,14 @@ impl Message {
         }
     }
 
-    /// Searches that Z.AI lists beside the message.
+    /// What a search of the provider found, listed beside the message, perhaps again with every piece of it.
     pub(in super::super) fn found(&mut self, sources: Vec<Citation>) {
-        if !sources.is_empty() {
-            self.hosted.push(HostedOutput {
-                kind: HostedKind::Search,
-                id: None,
-                status: HostedStatus::Completed,
-                input: Vec::new(),
-                output: None,
-                sources,
-            });
-        }
+        add_new(&mut self.found, sources);
     }
 
     /// Sources without places that some providers list beside the message.
-    pub(in super::super) fn cite(&mut self, urls: Vec<String>) {
-        self.citations = urls.into_iter().map(url_citation).collect();
+    pub(in super::super) fn cite(&mut self, sources: Vec<Citation>) {
+        add_new(&mut self.listed, sources);
     }
 
     /// Gives each call without an id one that no other call of the conversation has.
@@ -317,16 +318,20 @@ impl Message {
     pub(in super::super) fn parts(&self, reading: &Reading, notices: &mut Vec<String>) -> Vec<Part> {
         let mut parts = Vec::new();
         if self.reasoned {
-            let summary = Some(self.reasoning.clone()).filter(|text| !text.is_empty());
+            let shown = if self.reasoning.is_empty() { &self.details } else { &self.reasoning };
+            let summary = Some(shown.clone()).filter(|text| !text.is_empty());
             parts.push(Part::Reasoning { summary });
         }
         parts.extend(self.hosted.iter().cloned().map(Part::Hosted));
+        if !self.found.is_empty() {
+            parts.push(Part::Hosted(hosted::search(self.found.clone())));
+        }
         if !self.text.is_empty() {
             let list = format!("[{}]", self.annotations.join(","));
             let raw = serde_json::from_str::<Raw<'_>>(&list).unwrap_or_default();
             let mut citations = citations(raw, &self.text);
             if citations.is_empty() {
-                citations.clone_from(&self.citations);
+                citations.clone_from(&self.listed);
             }
             parts.push(Part::Text { text: self.text.clone(), citations });
         }
@@ -378,23 +383,11 @@ fn text_of(raw: Raw<'_>) -> String {
     raw.text_or_json().unwrap_or_default()
 }
 
-fn hosted_mcp(call: &WireCall<'_>, mcp: &WireFunction<'_>) -> HostedOutput {
-    let failed = mcp.error.get().is_some_and(|error| error != "\"\"");
-    let name = match mcp.server_label.some() {
-        Some(server) => format!("{server}.{}", mcp.name.text()),
-        None => mcp.name.text().to_owned(),
-    };
-    let input = [Some(name), mcp.arguments.text_or_json()].into_iter().flatten().filter(|text| !text.is_empty());
-    HostedOutput {
-        kind: HostedKind::Mcp,
-        id: call.id.some().map(str::to_owned),
-        status: if failed { HostedStatus::Failed } else { HostedStatus::Completed },
-        input: input.collect(),
-        output: if failed { mcp.error.text_or_json() } else { mcp.output.text_or_json() },
-        sources: Vec::new(),
+/// Appends the sources that are not there yet.
+fn add_new(list: &mut Vec<Citation>, sources: Vec<Citation>) {
+    for source in sources {
+        if !list.iter().any(|known| known.source == source.source) {
+            list.push(source);
+        }
     }
-}
-
-pub(in super::super) fn url_citation(url: String) -> Citation {
-    Citation { source: CitationSource::Url(url), title: None, quote: None, start: None, end: None }
 }

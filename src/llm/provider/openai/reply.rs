@@ -16,7 +16,9 @@ use super::{
         openai_response::{ended, mark_incomplete},
         usage,
     },
-    message::{Message, WireMessage, url_citation},
+    fold::MoreFields,
+    hosted,
+    message::{Message, WireMessage},
 };
 use crate::types::{Citation, Item, Reply, Stop, Usage};
 
@@ -32,12 +34,59 @@ pub(in super::super) struct WireCompletion<'a> {
     pub(in super::super) usage: Raw<'a>,
     #[serde(borrow)]
     pub(in super::super) error: Raw<'a>,
+    /// Of an error body that has no `error` in it (Mistral, flat forms).
+    #[serde(borrow)]
+    object: Str<'a>,
+    #[serde(borrow)]
+    code: Raw<'a>,
+    #[serde(borrow)]
+    message: Raw<'a>,
     /// Z.AI: what its search found.
     #[serde(borrow)]
-    pub(in super::super) web_search: Raw<'a>,
-    /// Perplexity: the addresses it cites.
+    web_search: Raw<'a>,
+    /// Perplexity: what its search found.
     #[serde(borrow)]
-    pub(in super::super) citations: Raw<'a>,
+    search_results: Raw<'a>,
+    /// Aliyun: what its search found.
+    #[serde(borrow)]
+    search_info: Raw<'a>,
+    /// Perplexity, xAI: the addresses the text rests on.
+    #[serde(borrow)]
+    citations: Raw<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SearchInfo<'a> {
+    #[serde(borrow)]
+    search_results: Raw<'a>,
+}
+
+impl WireCompletion<'_> {
+    /// Whether it reports a failure, although the status was 200.
+    pub(in super::super) fn failed(&self) -> bool {
+        let flat = self.choices.get().is_none() && self.code.get().is_some() && self.message.get().is_some();
+        self.error.get().is_some() || self.object.text() == "error" || flat
+    }
+
+    /// Hands the sources listed beside the message to it.
+    pub(in super::super) fn give_sources(&self, message: &mut Message) {
+        let found = [self.search_results, self.web_search].map(hosted::sources).into_iter().flatten();
+        let found: Vec<Citation> = found.chain(searched(self.search_info)).collect();
+        let mut cited = hosted::sources(self.citations);
+        for citation in &mut cited {
+            let same = found.iter().find(|found| found.source == citation.source);
+            citation.title = same.and_then(|found| found.title.clone());
+        }
+        message.cite(if cited.is_empty() { found.clone() } else { cited });
+        message.found(found);
+    }
+}
+
+/// What a search of Aliyun found.
+pub(in super::super) fn searched(search_info: Raw<'_>) -> Vec<Citation> {
+    let info: SearchInfo<'_> = search_info.read().unwrap_or_default();
+    hosted::sources(info.search_results)
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -55,15 +104,6 @@ pub(in super::super) struct WireChoice<'a> {
     pub(in super::super) usage: Raw<'a>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Found<'a> {
-    #[serde(borrow, alias = "url")]
-    link: Str<'a>,
-    #[serde(borrow)]
-    title: Str<'a>,
-}
-
 /// What is said when there are several choices.
 pub(in super::super) const MORE_CHOICES: &str = "further choices were left unread";
 
@@ -74,7 +114,7 @@ pub(in super::super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, M
     let completion: WireCompletion<'_> =
         serde_json::from_slice(body).map_err(|error| bad(format!("the reply is no completion: {error}")))?;
     let choices = completion.choices.list();
-    if completion.error.get().is_some() || choices.is_empty() {
+    if completion.failed() || choices.is_empty() {
         return Err(errors::inside_success(body));
     }
     let more_choices = choices.len() > 1;
@@ -84,9 +124,11 @@ pub(in super::super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, M
         serde_json::from_str(raw.get()).map_err(|error| bad(format!("the message cannot be read: {error}")))?;
     let mut message = Message::new(reading);
     message.take(&wire, reading, &());
-    message.found(found(completion.web_search));
-    message.cite(completion.citations.list().into_iter().filter_map(|raw| raw.read::<String>()).collect());
+    completion.give_sources(&mut message);
     let mut notices = reading.notices.clone();
+    let mut more = MoreFields::default();
+    more.take(raw);
+    notices.extend(more.notices());
     if more_choices {
         notices.push(MORE_CHOICES.to_owned());
     }
@@ -151,15 +193,4 @@ fn stop(finish: Option<&str>, reply: &Reply) -> Stop {
         Some(other) => Stop::Unknown(other.to_owned()),
         None => Stop::Unknown("no finish reason".to_owned()),
     }
-}
-
-/// What Z.AI's search found.
-pub(in super::super) fn found(raw: Raw<'_>) -> Vec<Citation> {
-    let citation = |raw: Raw<'_>| {
-        let found: Found<'_> = raw.read()?;
-        let mut citation = url_citation(found.link.some()?.to_owned());
-        citation.title = found.title.some().map(str::to_owned);
-        Some(citation)
-    };
-    raw.list().into_iter().filter_map(citation).collect()
 }

@@ -190,12 +190,19 @@ impl ResponseFold {
         let own = response.output.clone().unwrap_or_default();
         let done = || self.items.values().filter_map(|open| open.done.as_deref()).collect();
         let items = if own.is_empty() { done() } else { own };
-        Ok(reply::assemble(&response, items, &self.reading))
+        let mut reply = reply::assemble(&response, items, &self.reading);
+        reply.notices.extend(self.unknown_events());
+        Ok(reply)
+    }
+
+    fn unknown_events(&self) -> Vec<String> {
+        self.unknown.iter().map(|kind| format!("an event of the unknown type `{kind}` was left out")).collect()
     }
 
     /// What is known of a response whose end never came.
     fn partial(mut self) -> Reply {
         let mut notices = std::mem::take(&mut self.reading.notices);
+        notices.extend(self.unknown_events());
         let mut items = Vec::new();
         for open in self.items.into_values() {
             items.push(match &open.done {
@@ -236,6 +243,41 @@ impl Open {
             _ => vec![Part::Unknown { kind: self.kind }],
         }
     }
+}
+
+/// The events there are, by the word after `response.` (openai-python 3.57.0, and what others add): the end of a
+/// response, whole items and parts, and the progress of hosted tools.
+const KNOWN: &[&str] = &[
+    "audio",
+    "cancelled",
+    "compaction",
+    "completed",
+    "content_part",
+    "created",
+    "custom_tool_call_input",
+    "done",
+    "failed",
+    "function_call_arguments",
+    "in_progress",
+    "incomplete",
+    "mcp_list_tools",
+    "output_item",
+    "output_text",
+    "queued",
+    "reasoning",
+    "reasoning_summary",
+    "reasoning_summary_part",
+    "reasoning_summary_text",
+    "reasoning_text",
+    "refusal",
+];
+
+fn is_known(kind: &str) -> bool {
+    let Some(rest) = kind.strip_prefix("response.") else {
+        return matches!(kind, "error" | "keepalive" | "ping");
+    };
+    let word = rest.split('.').next().unwrap_or_default();
+    KNOWN.contains(&word) || word.ends_with("_call") || word.contains("_call_")
 }
 
 fn announce(open: &Open, sink: &dyn ReplySink) {
@@ -285,13 +327,19 @@ impl Fold for ResponseFold {
                 self.error.get_or_insert_with(|| errors::inside_success(event.data.as_bytes()));
             }
             _ if kind.ends_with(".delta") || kind.ends_with(".done") => self.delta(&parsed, sink),
-            // Progress of hosted tools, parts that begin, and whatever is added in the future.
+            // Progress of hosted tools, and parts that begin.
             _ => {}
+        }
+        if !is_known(kind) {
+            let kind: String = kind.chars().take(64).collect();
+            if !self.unknown.contains(&kind) {
+                self.unknown.push(kind);
+            }
         }
     }
 
     fn done(&self) -> bool {
-        self.terminal.is_some()
+        self.terminal.is_some() || self.error.is_some()
     }
 
     fn started(&self) -> bool {
@@ -299,11 +347,12 @@ impl Fold for ResponseFold {
     }
 
     fn finish(mut self: Box<Self>) -> Result<Reply, ModelError> {
-        if let Some(raw) = self.terminal.take() {
-            return self.complete(&raw);
-        }
+        // A failure counts even when something that looks like an end follows it.
         if let Some(error) = self.error.take() {
             return Err(error);
+        }
+        if let Some(raw) = self.terminal.take() {
+            return self.complete(&raw);
         }
         if self.items.is_empty() {
             return Err(ModelError {

@@ -137,6 +137,8 @@ pub(super) struct ReadItem {
     pub(super) parts: Vec<Part>,
     /// The call this item is the output of, and the output.
     pub(super) output_of: Option<(String, String)>,
+    /// Whom it waits for: a client that agcore is not, or a person.
+    pub(super) waits: bool,
 }
 
 /// Reads one item. Whatever it is, there is a result; what is not understood becomes [`Part::Unknown`].
@@ -145,7 +147,7 @@ pub(super) fn read(raw: &RawValue, reading: &Reading, notices: &mut Vec<String>)
         return plain(vec![Part::Unknown { kind: "no object".to_owned() }]);
     };
     match item.kind.text() {
-        "message" | "" if item.content.get().is_some() => plain(content(item.content)),
+        "message" | "" if item.content.get().is_some() => plain(content(item.content, notices)),
         "message" => plain(Vec::new()),
         "function_call" => plain(vec![call(&item, reading)]),
         // x_search of xAI comes as a custom call that was already run there (recorded traffic 2026-08).
@@ -153,18 +155,26 @@ pub(super) fn read(raw: &RawValue, reading: &Reading, notices: &mut Vec<String>)
         "reasoning" => plain(vec![Part::Reasoning { summary: reasoning_text(&item) }]),
         "shell_call_output" | "program_output" => {
             let output = output_text(&item);
-            ReadItem {
-                parts: Vec::new(),
-                output_of: Some((item.call_id.text().to_owned(), output.unwrap_or_default())),
-            }
+            let output_of = Some((item.call_id.text().to_owned(), output.unwrap_or_default()));
+            ReadItem { parts: Vec::new(), output_of, waits: false }
         }
-        "tool_search_output" | "function_call_output" | "custom_tool_call_output" => plain(Vec::new()),
+        // What the provider keeps for itself, to have it back: a compacted past, tools found, results of its own.
+        "compaction"
+        | "additional_tools"
+        | "tool_search_output"
+        | "function_call_output"
+        | "custom_tool_call_output"
+        | "computer_call_output"
+        | "local_shell_call_output"
+        | "apply_patch_call_output"
+        | "mcp_approval_response" => plain(Vec::new()),
         kind => match hosted_kind(kind, &item) {
             Some(hosted) => {
-                if asks_client(&item) {
-                    notices.push(format!("`{kind}` asks for a client that agcore is not; nothing was done"));
+                let waits = waits(&item, &hosted, notices);
+                if hosted == HostedKind::Other(kind.to_owned()) {
+                    notices.push(format!("a call of the unknown type `{kind}` was kept; it was run by the provider"));
                 }
-                plain(vec![Part::Hosted(hosted_output(&item, hosted))])
+                ReadItem { waits, ..plain(vec![Part::Hosted(hosted_output(&item, hosted))]) }
             }
             None => {
                 notices.push(format!("an item of the unknown type `{kind}` was kept"));
@@ -175,25 +185,43 @@ pub(super) fn read(raw: &RawValue, reading: &Reading, notices: &mut Vec<String>)
 }
 
 fn plain(parts: Vec<Part>) -> ReadItem {
-    ReadItem { parts, output_of: None }
+    ReadItem { parts, output_of: None, waits: false }
+}
+
+/// Whether nothing goes on before somebody acts who is not there. Said aloud: the reply is not finished.
+fn waits(item: &WireItem<'_>, hosted: &HostedKind, notices: &mut Vec<String>) -> bool {
+    let (kind, name) = (item.kind.text(), item.name.text());
+    if *hosted == HostedKind::McpApproval {
+        let server = item.server_label.text();
+        notices.push(format!("`{server}.{name}` waits at the provider for an approval that was not given"));
+        return true;
+    }
+    if asks_client(item) {
+        notices.push(format!("`{kind}` asks for a client that agcore is not; nothing was done"));
+        return true;
+    }
+    false
 }
 
 /// The parts of a message's content: usually a list, sometimes a text.
-fn content(raw: Raw<'_>) -> Vec<Part> {
+fn content(raw: Raw<'_>, notices: &mut Vec<String>) -> Vec<Part> {
     if let Some(text) = raw.read::<String>() {
         return vec![Part::Text { text, citations: Vec::new() }];
     }
-    let read = |piece: Raw<'_>| match piece.read::<Content<'_>>() {
+    let mut read = |piece: Raw<'_>| match piece.read::<Content<'_>>() {
         Some(part) if part.refusal.0.is_some() => Part::Refusal { text: part.refusal.text().to_owned() },
         Some(part) if part.text.0.is_some() => {
             let text = part.text.text().to_owned();
             let citations = citations(part.annotations, &text);
             Part::Text { text, citations }
         }
-        Some(part) => Part::Unknown { kind: part.kind.text().to_owned() },
-        None => Part::Unknown { kind: "no object".to_owned() },
+        other => {
+            let kind = other.as_ref().map_or("no object", |part| part.kind.text());
+            notices.push(format!("a piece of the unknown type `{kind}` was kept"));
+            Part::Unknown { kind: kind.to_owned() }
+        }
     };
-    raw.list().into_iter().map(read).collect()
+    raw.list().into_iter().map(&mut read).collect()
 }
 
 /// Citations of a text, in one form. Offsets that lie outside the text are left out.
@@ -216,7 +244,7 @@ fn citation(note: &Annotation<'_>, length: usize) -> Option<Citation> {
         (None, None) => return None,
     };
     let at = |index: Int| index.0.and_then(|index| usize::try_from(index).ok());
-    let range = at(note.start_index).zip(at(note.end_index)).filter(|(start, end)| start <= end && *end <= length);
+    let range = at(note.start_index).zip(at(note.end_index)).filter(|(start, end)| start < end && *end <= length);
     let title = note.title.some().map(str::to_owned);
     Some(Citation { source, title, quote: None, start: range.map(|it| it.0), end: range.map(|it| it.1) })
 }
@@ -273,7 +301,10 @@ fn hosted_kind(kind: &str, item: &WireItem<'_>) -> Option<HostedKind> {
         "computer_call" => HostedKind::Computer,
         "tool_search_call" => HostedKind::ToolSearch,
         "custom_tool_call" if item.name.text().starts_with("x_") => HostedKind::Search,
-        "custom_tool_call" | "view_image_call" | "view_x_video_call" => HostedKind::Other(kind.to_owned()),
+        "custom_tool_call" => HostedKind::Other(item.name.text().to_owned()),
+        "view_image_call" | "view_x_video_call" => HostedKind::Other(kind.trim_end_matches("_call").to_owned()),
+        // Calls that clients run are all known here; a new one is of the provider's own.
+        _ if kind.ends_with("_call") => HostedKind::Other(kind.to_owned()),
         _ => return None,
     })
 }

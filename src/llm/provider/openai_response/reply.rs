@@ -74,9 +74,11 @@ pub(super) fn assemble(response: &WireResponse<'_>, raws: Vec<&RawValue>, readin
     let mut notices = reading.notices.clone();
     let mut items = Vec::with_capacity(raws.len());
     let mut outputs = Vec::new();
+    let mut waits = false;
     for raw in raws {
         let read = item::read(raw, reading, &mut notices);
         outputs.extend(read.output_of);
+        waits |= read.waits;
         items.push(Item { raw: Some(Arc::from(raw.to_owned())), parts: read.parts });
     }
     for (call, output) in outputs {
@@ -98,6 +100,9 @@ pub(super) fn assemble(response: &WireResponse<'_>, raws: Vec<&RawValue>, readin
         carry: None,
     };
     reply.stop = stop(response, &reply);
+    if reply.stop == Stop::End && waits {
+        reply.stop = Stop::Unknown("the reply waits for somebody who is not there".to_owned());
+    }
     if reply.stop == Stop::Length {
         mark_incomplete(&mut reply);
     }
