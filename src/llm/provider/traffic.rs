@@ -1,5 +1,6 @@
-//! Every recorded exchange of the development set, read by the dialects and, apart from them, by the few plain lines
-//! of JSON reading below: text, calls, arguments and usage must be the same. Skipped where the recordings are absent.
+//! Every recorded exchange of the development set, read by the dialects. However a stream is cut, the reply is the
+//! same; and where the table below has a plain reading of the format, in a few lines of JSON reading apart from the
+//! dialects, text, calls, arguments and usage are the same. Skipped where the recordings are absent.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "an independent reading looks at few shapes of JSON")]
 
@@ -8,7 +9,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
-use super::{OpenAiChat, OpenAiResponses, errors};
+use super::{dialect, errors};
 use crate::{
     llm::{Dialect, Reading, SseParser},
     net::HeaderMap,
@@ -163,7 +164,103 @@ fn fold(dialect: &dyn Dialect, reading: &Reading, sse: &[u8], size: usize) -> Re
     fold.finish()
 }
 
-fn check(file: &str, dialect: &dyn Dialect, reading: &Reading, responses: bool, answer: &Value) -> &'static str {
+/// The events of a stream, or the body as the only one; and whether it was a stream.
+type Plain = fn(&[Value], bool) -> Seen;
+
+/// How recordings of a wire format are known, and its plain reading.
+struct Row {
+    api: Api,
+    /// The words of the recordings for it.
+    kinds: &'static [&'static str],
+    /// What the path of a call contains.
+    path: &'static str,
+    plain: Option<Plain>,
+}
+
+const TABLE: &[Row] = &[
+    Row { api: Api::Responses, kinds: &["responses"], path: "/responses", plain: Some(responses) },
+    Row { api: Api::Chat, kinds: &["chat_completions", "agents"], path: "/completions", plain: Some(chat) },
+    Row { api: Api::Conversations, kinds: &["conversations"], path: "/conversations", plain: Some(conversations) },
+    Row { api: Api::Generation, kinds: &["dashscope_generation"], path: "/generation", plain: Some(generation) },
+    Row { api: Api::Messages, kinds: &["messages"], path: "", plain: None },
+    Row { api: Api::GenerateContent, kinds: &["generate_content"], path: "enerateContent", plain: None },
+    Row { api: Api::Interactions, kinds: &["interactions"], path: "/interactions", plain: None },
+];
+
+fn responses(events: &[Value], streamed: bool) -> Seen {
+    if !streamed {
+        return plain_responses(&events[0], &[]);
+    }
+    let last = events.iter().rev().map(|event| &event["response"]).find(|response| response.is_object());
+    plain_responses(last.unwrap_or(&Value::Null), events)
+}
+
+fn chat(events: &[Value], streamed: bool) -> Seen {
+    let first = |choice: &&Value| number(&choice["index"]) == 0;
+    let choices: Vec<(&Value, &Value)> = events
+        .iter()
+        .flat_map(|event| list(&event["choices"]))
+        .filter(first)
+        .map(|choice| {
+            (choice, if streamed { choice.get("delta").unwrap_or(&choice["message"]) } else { &choice["message"] })
+        })
+        .collect();
+    let usage = events.iter().rev().map(|event| &event["usage"]).find(|usage| usage.is_object());
+    plain_chat(&choices, usage.unwrap_or(&Value::Null))
+}
+
+fn conversations(events: &[Value], streamed: bool) -> Seen {
+    let mut seen = Seen::default();
+    for entry in if streamed { events } else { list(&events[0]["outputs"]) } {
+        match text(&entry["type"]) {
+            "message.output" | "message.output.delta" => match &entry["content"] {
+                Value::Array(pieces) => pieces.iter().for_each(|piece| seen.text.push_str(text(&piece["text"]))),
+                Value::Object(piece) => seen.text.push_str(piece.get("text").map_or("", text)),
+                other => seen.text.push_str(text(other)),
+            },
+            "function.call" => {
+                seen.ids.push(text(&entry["tool_call_id"]).to_owned());
+                seen.calls.push((text(&entry["name"]).to_owned(), arguments(&entry["arguments"])));
+            }
+            _ => {}
+        }
+    }
+    let usage = events.iter().rev().map(|event| &event["usage"]).find(|usage| usage.is_object());
+    let usage = usage.unwrap_or(&Value::Null);
+    seen.input = number(&usage["prompt_tokens"]) + number(&usage["connector_tokens"]);
+    seen.output = number(&usage["completion_tokens"]);
+    seen
+}
+
+/// All recorded streams of this format come in pieces.
+fn generation(events: &[Value], _: bool) -> Seen {
+    let mut plain: Vec<Value> = Vec::new();
+    for event in events {
+        let output = &event["output"];
+        let choices = list(&output["choices"]).to_vec();
+        plain.extend(if choices.is_empty() {
+            vec![serde_json::json!({"message": {"content": output["text"]}})]
+        } else {
+            choices
+        });
+    }
+    let choices: Vec<(&Value, &Value)> = plain.iter().map(|choice| (choice, &choice["message"])).collect();
+    let mut seen = plain_chat(&choices, &Value::Null);
+    let usage = events.iter().rev().map(|event| &event["usage"]).find(|usage| usage.is_object());
+    let usage = usage.unwrap_or(&Value::Null);
+    (seen.input, seen.output) = (number(&usage["input_tokens"]), number(&usage["output_tokens"]));
+    seen
+}
+
+/// Whether a body or an event reports a failure.
+fn failed(event: &Value) -> bool {
+    event["error"].is_object()
+        || event["type"] == "response.failed"
+        || event["status"] == "failed"
+        || event["code"].is_string()
+}
+
+fn check(file: &str, dialect: &dyn Dialect, reading: &Reading, plain: Option<Plain>, answer: &Value) -> &'static str {
     let status = answer["status"].as_u64().and_then(|status| u16::try_from(status).ok()).unwrap_or(200);
     let body = match &answer["body"] {
         Value::Null => text(&answer["body_text"]).to_owned(),
@@ -178,51 +275,27 @@ fn check(file: &str, dialect: &dyn Dialect, reading: &Reading, responses: bool, 
         );
         return "errors";
     }
-    let Some(sse) = answer["sse"].as_str() else {
-        let parsed: Value = serde_json::from_str(&body).unwrap();
-        let failed = parsed["error"].is_object() || parsed["status"] == "failed";
-        let reply = match dialect.parse(body.as_bytes(), reading) {
-            Ok(reply) => reply,
-            Err(error) => {
-                assert!(failed, "{file}: {error}");
-                return "errors";
-            }
-        };
-        let plain = if responses {
-            plain_responses(&parsed, &[])
-        } else {
-            let choices: Vec<(&Value, &Value)> =
-                list(&parsed["choices"]).iter().take(1).map(|choice| (choice, &choice["message"])).collect();
-            plain_chat(&choices, &parsed["usage"])
-        };
-        compare(file, &reply, &plain);
-        return "unary";
+    let sse = answer["sse"].as_str();
+    let all = sse.map_or_else(|| vec![serde_json::from_str(&body).unwrap()], events);
+    let read = |size| match sse {
+        Some(sse) => fold(dialect, reading, sse.as_bytes(), size),
+        None => dialect.parse(body.as_bytes(), reading),
     };
-    let list_of_events = events(sse);
-    let reply = match fold(dialect, reading, sse.as_bytes(), usize::MAX) {
+    let reply = match read(usize::MAX) {
         Ok(reply) => reply,
         Err(error) => {
-            let failed =
-                list_of_events.iter().any(|event| event["error"].is_object() || event["type"] == "response.failed");
-            assert!(failed, "{file}: {error}");
+            assert!(plain.is_none() || all.iter().any(failed), "{file}: {error}");
             return "errors";
         }
     };
-    let plain = if responses {
-        let last = list_of_events.iter().rev().map(|event| &event["response"]).find(|response| response.is_object());
-        plain_responses(last.unwrap_or(&Value::Null), &list_of_events)
-    } else {
-        let choices: Vec<(&Value, &Value)> = list_of_events
-            .iter()
-            .flat_map(|event| list(&event["choices"]))
-            .map(|choice| (choice, choice.get("delta").unwrap_or(&choice["message"])))
-            .collect();
-        let usage = list_of_events.iter().rev().map(|event| &event["usage"]).find(|usage| usage.is_object());
-        plain_chat(&choices, usage.unwrap_or(&Value::Null))
-    };
-    compare(file, &reply, &plain);
+    if let Some(plain) = plain {
+        compare(file, &reply, &plain(&all, sse.is_some()));
+    }
+    if sse.is_none() {
+        return "unary";
+    }
     for size in [1, 7, 1021] {
-        let odd = fold(dialect, reading, sse.as_bytes(), size).unwrap();
+        let odd = read(size).unwrap();
         assert_eq!(serde_json::to_value(&odd).unwrap(), serde_json::to_value(&reply).unwrap(), "{file} in {size}s");
     }
     "streamed"
@@ -240,37 +313,30 @@ fn compare(file: &str, reply: &Reply, plain: &Seen) {
 #[test]
 fn every_recorded_exchange_reads_as_it_does_without_us() {
     let Some(folder) = folder() else { return eprintln!("skipped: there are no recordings at ../shared/traffic/dev") };
-    let providers = ["openai", "xai", "azure", "deepseek", "mistral", "zai", "alibaba", "other"];
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     for path in paths {
         let file: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let (provider, kind) = (text(&file["provider"]), text(&file["api"]));
-        let responses = kind == "responses";
-        if !providers.contains(&provider) || !(responses || kind == "chat_completions") {
-            continue;
-        }
-        let api = if responses { Api::Responses } else { Api::Chat };
-        let dialect: Box<dyn Dialect> =
-            if responses { Box::<OpenAiResponses>::default() } else { Box::<OpenAiChat>::default() };
-        let origin =
-            Origin { provider: provider.parse().unwrap(), api, model: "m".parse().unwrap(), family: "f".to_owned() };
-        for (at, exchange) in list(&file["exchanges"]).iter().enumerate() {
-            let reply_path = ["/responses", "/chat/completions"].iter().any(|end| {
-                text(&exchange["request"]["path"]).split('?').next().is_some_and(|path| path.ends_with(end))
-            });
-            if exchange.get("api").is_some_and(|other| other != kind) || !reply_path {
+        // The last body of such a file is one entry of the reply only.
+        let partial = list(&file["features"]).iter().any(|feature| feature == "doc_partial_response");
+        let exchanges = list(&file["exchanges"]);
+        for (at, exchange) in exchanges.iter().enumerate().take(exchanges.len() - usize::from(partial)) {
+            let kind = exchange["api"].as_str().unwrap_or(text(&file["api"]));
+            let path = text(&exchange["request"]["path"]).split('?').next().unwrap_or_default();
+            let compacts = path.ends_with("/compact");
+            let Some(row) = TABLE.iter().find(|row| row.kinds.contains(&kind) && path.contains(row.path)) else {
                 continue;
-            }
-            let what = check(
-                &format!("{name} #{at}"),
-                dialect.as_ref(),
-                &Reading::of(origin.clone()),
-                responses,
-                &exchange["response"],
-            );
+            };
+            let Some(dialect) = dialect(row.api).filter(|_| exchange["request"]["method"] == "POST" && !compacts)
+            else {
+                continue;
+            };
+            let provider = text(&file["provider"]).parse().unwrap();
+            let origin = Origin { provider, api: row.api, model: "m".parse().unwrap(), family: "f".to_owned() };
+            let file = format!("{name} #{at}");
+            let what = check(&file, dialect.as_ref(), &Reading::of(origin), row.plain, &exchange["response"]);
             *counts.entry(what).or_default() += 1;
         }
     }

@@ -89,9 +89,9 @@ fn line(recording: &Recording, at: usize, exchange: &Exchange) -> Result<String>
 
 fn api(kind: &str) -> Option<Api> {
     match kind {
-        "chat_completions" => Some(Api::Chat),
-        "agents" | "conversations" => Some(Api::Conversations),
-        "dashscope_generation" => Api::ALL.iter().find(|api| api.as_str() == "generation").copied(),
+        // Mistral's agents answer completions too, in the form of Chat.
+        "chat_completions" | "agents" => Some(Api::Chat),
+        "dashscope_generation" => Some(Api::Generation),
         other => Api::ALL.iter().find(|api| api.as_str() == other).copied(),
     }
 }
@@ -108,7 +108,7 @@ fn is_reply(exchange: &Exchange, api: Api) -> bool {
         }
         Api::GenerateContent => path.contains(":generateContent") || path.contains(":streamGenerateContent"),
         Api::Interactions => path.contains("/interactions"),
-        Api::Conversations => path.contains("/conversations") || path.contains("/agents/completions"),
+        Api::Conversations => path.contains("/conversations"),
         _ => true,
     };
     asks && (exchange.request.method.is_empty() || exchange.request.method == "POST" || api == Api::Responses)

@@ -194,9 +194,8 @@ impl Open {
         let Some(last) = last.filter(|last| last.get("type") == piece.get("type")) else {
             return self.content.push((place, piece));
         };
-        match (last.get_mut("text"), piece.get("text")) {
-            (Some(Value::String(text)), Some(Value::String(more))) => return text.push_str(more),
-            (Some(_) | None, Some(_) | None) => {}
+        if let (Some(Value::String(text)), Some(Value::String(more))) = (last.get_mut("text"), piece.get("text")) {
+            return text.push_str(more);
         }
         match (last.get_mut("thinking"), piece.get("thinking")) {
             (Some(Value::Array(thoughts)), Some(Value::Array(more))) => thoughts.extend(more.iter().cloned()),
