@@ -2,6 +2,8 @@
 
 pub(crate) mod dashscope;
 pub(crate) mod errors;
+pub(crate) mod gemini;
+pub(crate) mod gemini_interactions;
 pub(crate) mod mistral;
 pub(crate) mod openai;
 pub(crate) mod openai_response;
@@ -21,13 +23,17 @@ pub fn dialect(api: Api) -> Option<Box<dyn Dialect>> {
     match api {
         Api::Responses => Some(Box::<OpenAiResponses>::default()),
         Api::Chat => Some(Box::<OpenAiChat>::default()),
+        Api::GenerateContent => Some(Box::<GeminiGenerateContent>::default()),
+        Api::Interactions => Some(Box::<GeminiInteractions>::default()),
         Api::Conversations => Some(Box::<MistralConversations>::default()),
         Api::Generation => Some(Box::<DashScope>::default()),
-        Api::Messages | Api::GenerateContent | Api::Interactions | Api::Local => None,
+        Api::Messages | Api::Local => None,
     }
 }
 
 pub use dashscope::DashScope;
+pub use gemini::GeminiGenerateContent;
+pub use gemini_interactions::GeminiInteractions;
 pub use mistral::MistralConversations;
 pub use openai::OpenAiChat;
 pub use openai_response::OpenAiResponses;

@@ -128,6 +128,8 @@ pub(super) struct ToolBlock {
     pub(super) body: Map<String, Value>,
     /// Headers that go with the hosted tools.
     pub(super) headers: BTreeMap<String, String>,
+    /// How many of the bytes are function tools; they come first.
+    pub(super) functions: usize,
     /// The types of the raw provider tools in it.
     hosted: Vec<String>,
     /// Their names.
@@ -161,6 +163,7 @@ impl ToolBlock {
             notices: spelt.notices,
             body: spelt.body,
             headers: spelt.headers,
+            functions: 0,
             hosted: Vec::new(),
             raw_names: HashSet::new(),
             defs,
@@ -172,6 +175,7 @@ impl ToolBlock {
                 Rendered::Withheld(why) => block.notices.push(why.to_string()),
             }
         }
+        block.functions = block.bytes.len();
         for tool in &spelt.tools {
             block.add_raw(tool, "in `hosted`")?;
         }
@@ -211,6 +215,11 @@ impl ToolBlock {
     /// Whether no tool is left.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
+    }
+
+    /// Whether the provider's own tools are among them.
+    pub(super) fn has_hosted(&self) -> bool {
+        !self.hosted.is_empty()
     }
 
     /// The choice of the tool of this name: a function, or a hosted tool by its type.

@@ -1,6 +1,7 @@
 //! Error bodies of all shapes, as one kind of error.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::super::{
     ModelError, ModelErrorKind,
@@ -29,6 +30,22 @@ struct WireError<'a> {
     /// A response object that failed, inside an event.
     #[serde(borrow)]
     response: Raw<'a>,
+    /// Google's word for the status (`RESOURCE_EXHAUSTED`).
+    #[serde(borrow)]
+    status: Str<'a>,
+    /// Google's details, each with an `@type`.
+    #[serde(borrow)]
+    details: Raw<'a>,
+}
+
+/// `google.rpc.RetryInfo` and `google.rpc.ErrorInfo` together.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Detail<'a> {
+    #[serde(borrow)]
+    retry_delay: Str<'a>,
+    #[serde(borrow)]
+    reason: Str<'a>,
 }
 
 /// What an error body says.
@@ -37,9 +54,18 @@ struct Said {
     message: String,
     code: String,
     kind: String,
+    /// A more exact reason (`API_KEY_INVALID`).
+    reason: String,
+    /// How long to wait, where the body says it.
+    wait: Option<DurationMs>,
 }
 
 fn said(body: &str) -> Option<Said> {
+    if body.trim_start().starts_with('[') {
+        // Gemini wraps the error of a stream in a list.
+        let list: Vec<&RawValue> = serde_json::from_str(body).ok()?;
+        return list.into_iter().find_map(|element| said(element.get()));
+    }
     let outer: WireError<'_> = serde_json::from_str(body).ok()?;
     if let Some(inner) = outer.response.get().and_then(said) {
         return Some(inner);
@@ -51,10 +77,14 @@ fn said(body: &str) -> Option<Said> {
         .or_else(|| outer.error.read::<String>())
         .or_else(|| text(outer.detail))
         .or_else(|| outer.error.get().map(str::to_owned))?;
+    let details: Vec<Detail<'_>> = inner.details.list().into_iter().filter_map(Raw::read).collect();
+    let seconds = |detail: &Detail<'_>| detail.retry_delay.text().strip_suffix('s')?.parse::<f64>().ok();
     Some(Said {
         message,
         code: text(inner.code).or_else(|| text(outer.code)).unwrap_or_default(),
-        kind: inner.kind.some().or(outer.kind.some()).unwrap_or_default().to_owned(),
+        kind: inner.kind.some().or(inner.status.some()).or(outer.kind.some()).unwrap_or_default().to_owned(),
+        reason: details.iter().find_map(|detail| detail.reason.some()).unwrap_or_default().to_owned(),
+        wait: details.iter().find_map(seconds).and_then(|seconds| millis(seconds * 1000.0)),
     })
 }
 
@@ -71,7 +101,7 @@ pub(crate) fn classify(status: u16, headers: &HeaderMap, body: &[u8]) -> ModelEr
     let mut error = ModelError::new(kind, message(&said, status));
     error.retryable = retryable;
     error.status = Some(status);
-    error.retry_after = retry_after(headers);
+    error.retry_after = retry_after(headers).or(said.wait);
     error
 }
 
@@ -87,6 +117,7 @@ pub(crate) fn inside_success(body: &[u8]) -> ModelError {
     let mut error = ModelError::new(kind, message(&said, status.unwrap_or(200)));
     error.retryable = may_pass(kind);
     error.status = Some(status.unwrap_or(200));
+    error.retry_after = said.wait;
     error
 }
 
@@ -110,18 +141,31 @@ fn message(said: &Said, status: u16) -> String {
 fn kind_of(said: &Said) -> Option<ModelErrorKind> {
     use ModelErrorKind as Kind;
     let (code, kind, words) = (said.code.as_str(), said.kind.as_str(), said.message.to_lowercase());
-    let is = |names: &[&str]| names.iter().any(|name| code == *name || kind == *name);
+    let is = |names: &[&str]| names.iter().any(|name| code == *name || kind == *name || said.reason == *name);
     let says = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
     if is(&["insufficient_quota", "billing_hard_limit_reached", "Arrearage", "1113", "402", "insufficient_balance"]) {
         return Some(Kind::Quota);
     }
+    // Gemini says the same of a spent quota and of a rate; only for the latter it says how long to wait.
+    if kind == "RESOURCE_EXHAUSTED" && said.wait.is_none() && says(&["billing"]) {
+        return Some(Kind::Quota);
+    }
     if is(&["context_length_exceeded", "1261", "string_above_max_length"])
-        || says(&["maximum context length", "prompt is too long", "context window"])
+        || says(&["maximum context length", "prompt is too long", "context window", "maximum number of tokens allowed"])
     {
         return Some(Kind::ContextTooLong);
     }
-    if is(&["invalid_api_key", "InvalidApiKey", "authentication_error", "1000", "1001", "1002", "1003", "1004"])
-        || says(&["incorrect api key", "invalid api key"])
+    if is(&[
+        "invalid_api_key",
+        "InvalidApiKey",
+        "authentication_error",
+        "API_KEY_INVALID",
+        "1000",
+        "1001",
+        "1002",
+        "1003",
+        "1004",
+    ]) || says(&["incorrect api key", "invalid api key"])
     {
         return Some(Kind::Auth);
     }

@@ -224,7 +224,7 @@ pub(crate) fn collect_tools(request: &ModelRequest) -> Vec<ResponseTool> {
 }
 
 /// The shape of a value without what may be secret in it: types and key names, and the `type` it claims.
-fn summary(value: &Value) -> String {
+pub(super) fn summary(value: &Value) -> String {
     let shape = |value: &Value| -> Cow<'static, str> {
         match value {
             Value::Null => "null".into(),
