@@ -66,6 +66,8 @@ pub struct Price {
     pub rates: Rates,
     /// The rates of very long prompts, where the provider asks more for them.
     pub long: Option<LongRates>,
+    /// Dollars for a thousand hosted searches, where they are not those of the table.
+    pub searches_per_thousand: Option<PerMillion>,
 }
 
 /// All prices of a provider.
@@ -102,7 +104,7 @@ impl PriceTable {
             + write.of(usage.cache_write)
             + rates.cache_write_long.unwrap_or(write).of(usage.cache_write_long)
             + rates.output.of(usage.completion())
-            + self.searches_per_thousand.of(usage.searches) * 1000;
+            + row.searches_per_thousand.unwrap_or(self.searches_per_thousand).of(usage.searches) * 1000;
         Some(MicroUsd::new(u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)))
     }
 

@@ -265,6 +265,7 @@ const SHIPPED: &[(&str, &str)] = shipped![
     "mistral.yaml",
     "zai.yaml",
     "aliyun.yaml",
+    "gemini.yaml",
     "compatible.yaml",
 ];
 
@@ -348,7 +349,10 @@ mod tests {
     #[test]
     fn every_shipped_profile_loads_and_names_its_sources() {
         let names: Vec<&str> = Profile::shipped().iter().map(|profile| profile.name.as_str()).collect();
-        assert_eq!(names, ["openai", "xai", "deepseek", "deepseek-beta", "mistral", "zai", "aliyun", "compatible"]);
+        assert_eq!(
+            names,
+            ["openai", "xai", "deepseek", "deepseek-beta", "mistral", "zai", "aliyun", "gemini", "compatible"]
+        );
         for (file, text) in SHIPPED {
             let profile = Profile::parse(text).unwrap_or_else(|error| panic!("{file}: {error}"));
             assert!(!profile.sources.is_empty() && profile.as_of.len() == 10, "{file}");

@@ -32,6 +32,7 @@ pub(super) use generation::Generation;
 pub(super) use history::{mime_of, to_send};
 pub(super) use offsets::CodePoints;
 pub(super) use part::inputs;
+pub(super) use tools::may_stand;
 
 /// The dialect of Gemini's generateContent.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use super::{
         schema::SchemaDialect,
         tools::{self, FunctionTool, RenderFunction, ToolBlock, ToolCache},
     },
-    gemini::to_send,
+    gemini::{may_stand, to_send},
     openai_response::builtin_tools,
 };
 use crate::types::Reply;
@@ -81,7 +81,10 @@ impl GeminiInteractions {
         let (builtin, skipped) = builtin_tools(request);
         block.notices.extend(skipped);
         for tool in &builtin {
-            block.add_raw(&serde_json::to_value(tool).unwrap_or_default(), "in `extra.builtin_tools`")?;
+            let raw = serde_json::to_value(tool).unwrap_or_default();
+            if may_stand(&raw, request, target, &mut block)? {
+                block.add_raw(&raw, "in `extra.builtin_tools`")?;
+            }
         }
         Ok(block)
     }

@@ -6,7 +6,7 @@ use super::super::{
     super::{
         ModelRequest, OnUnsupported,
         dialect::{Target, WireError},
-        json as wire,
+        hosted, json as wire,
         profile::glob,
         schema::SchemaDialect,
         tools::{self, FunctionTool, RenderFunction, ToolBlock, ToolCache},
@@ -45,14 +45,7 @@ pub(super) fn block(request: &ModelRequest, target: &Target, cache: &ToolCache) 
     block.notices.extend(skipped);
     let mut taken: Vec<String> = Vec::new();
     for tool in builtin {
-        if block.functions > 0 && stands_alone(&tool, target) {
-            let why = format!("the model `{}` does not take it beside function tools", target.origin.model);
-            let (provider, api) = (target.origin.provider.clone(), target.origin.api);
-            let error = WireError::UnsupportedHosted { kind: tool.kind, why, provider, api };
-            match request.on_unsupported {
-                OnUnsupported::Error => return Err(error),
-                OnUnsupported::Drop => block.notices.push(format!("{error}; it was dropped")),
-            }
+        if !may_stand(&tool.wire, request, target, &mut block)? {
             continue;
         }
         for name in tool.function_names() {
@@ -66,13 +59,39 @@ pub(super) fn block(request: &ModelRequest, target: &Target, cache: &ToolCache) 
         wire::value(&mut bytes, &tool.wire);
         block.add(&tool.kind, &bytes);
     }
+    if !block.has_hosted() {
+        // The switch that goes with a tool that was dropped would be refused as well.
+        block.body = Map::new();
+    }
     Ok(block)
 }
 
-/// Whether the target's profile says that the model takes this tool only without functions.
-fn stands_alone(tool: &RawTool, target: &Target) -> bool {
-    let spelling = target.api.spelling_of(&tool.wire);
-    spelling.is_some_and(|spelling| spelling.alone.iter().any(|pattern| glob(pattern, target.origin.model.as_str())))
+/// Whether a raw provider tool may stand beside the functions of a block, if there are any.
+///
+/// # Errors
+/// [`WireError::UnsupportedHosted`] when it may not, by the target's profile, and must not be dropped.
+pub(in super::super) fn may_stand(
+    tool: &Value,
+    request: &ModelRequest,
+    target: &Target,
+    block: &mut ToolBlock,
+) -> Result<bool, WireError> {
+    let model = target.origin.model.as_str();
+    let alone = target.api.spelling_of(tool).is_some_and(|own| own.alone.iter().any(|pattern| glob(pattern, model)));
+    if block.functions == 0 || !alone {
+        return Ok(true);
+    }
+    let why = format!("the model `{model}` does not take it beside function tools");
+    let kind = hosted::raw_kind(tool).unwrap_or_default().to_owned();
+    let (provider, api) = (target.origin.provider.clone(), target.origin.api);
+    let error = WireError::UnsupportedHosted { kind, why, provider, api };
+    match request.on_unsupported {
+        OnUnsupported::Error => Err(error),
+        OnUnsupported::Drop => {
+            block.notices.push(format!("{error}; it was dropped"));
+            Ok(false)
+        }
+    }
 }
 
 /// A raw provider tool.

@@ -204,9 +204,10 @@ fn join(list: &mut Vec<Value>, content: Map<String, Value>) {
 /// Adds annotations to the last content.
 fn annotate(list: &mut [Value], notes: Option<Value>) {
     let (Some(Value::Object(last)), Some(Value::Array(notes))) = (list.last_mut(), notes) else { return };
-    match last.entry("annotations").or_insert_with(|| Value::Array(Vec::new())) {
-        Value::Array(known) => known.extend(notes),
-        other => *other = Value::Array(notes),
+    let known = last.entry("annotations").or_insert_with(|| Value::Array(Vec::new()));
+    match known.as_array_mut() {
+        Some(known) => known.extend(notes),
+        None => *known = Value::Array(notes),
     }
 }
 
