@@ -137,3 +137,6 @@ pub(in super::super) fn sources(raw: Raw<'_>) -> Vec<Citation> {
 fn url_citation(url: String, title: Option<String>) -> Citation {
     Citation { source: CitationSource::Url(url), title, quote: None, start: None, end: None }
 }
+
+#[cfg(test)]
+mod tests;

@@ -135,10 +135,19 @@ struct Source<'a> {
 /// What the rest of a reply has to know about an item beside its parts.
 pub(super) struct ReadItem {
     pub(super) parts: Vec<Part>,
-    /// The call this item is the output of, and the output.
-    pub(super) output_of: Option<(String, String)>,
-    /// Whom it waits for: a client that agcore is not, or a person.
-    pub(super) waits: bool,
+    /// The output it is of a call that is an item of its own.
+    pub(super) output_of: Option<OutputOf>,
+    /// Whom it waits for, in words, unless an output for it follows: a client that agcore is not, or a person.
+    pub(super) waits: Option<String>,
+}
+
+/// An output that came as an item of its own.
+pub(super) struct OutputOf {
+    /// Of which call.
+    pub(super) call: String,
+    pub(super) output: String,
+    /// What it is when the call was in an earlier reply.
+    pub(super) alone: Option<HostedKind>,
 }
 
 /// Reads one item. Whatever it is, there is a result; what is not understood becomes [`Part::Unknown`].
@@ -153,10 +162,10 @@ pub(super) fn read(raw: &RawValue, reading: &Reading, notices: &mut Vec<String>)
         // x_search of xAI comes as a custom call that was already run there (recorded traffic 2026-08).
         "custom_tool_call" if !item.call_id.text().starts_with("xs_") => plain(vec![custom_call(&item, reading)]),
         "reasoning" => plain(vec![Part::Reasoning { summary: reasoning_text(&item) }]),
-        "shell_call_output" | "program_output" => {
-            let output = output_text(&item);
-            let output_of = Some((item.call_id.text().to_owned(), output.unwrap_or_default()));
-            ReadItem { parts: Vec::new(), output_of, waits: false }
+        kind @ ("shell_call_output" | "program_output") => {
+            let (call, output) = (item.call_id.text().to_owned(), output_text(&item).unwrap_or_default());
+            let alone = (kind == "program_output").then_some(HostedKind::Code);
+            ReadItem { output_of: Some(OutputOf { call, output, alone }), ..plain(Vec::new()) }
         }
         // What the provider keeps for itself, to have it back: a compacted past, tools found, results of its own.
         "compaction"
@@ -170,7 +179,7 @@ pub(super) fn read(raw: &RawValue, reading: &Reading, notices: &mut Vec<String>)
         | "mcp_approval_response" => plain(Vec::new()),
         kind => match hosted_kind(kind, &item) {
             Some(hosted) => {
-                let waits = waits(&item, &hosted, notices);
+                let waits = waits(&item, &hosted);
                 if hosted == HostedKind::Other(kind.to_owned()) {
                     notices.push(format!("a call of the unknown type `{kind}` was kept; it was run by the provider"));
                 }
@@ -185,22 +194,16 @@ pub(super) fn read(raw: &RawValue, reading: &Reading, notices: &mut Vec<String>)
 }
 
 fn plain(parts: Vec<Part>) -> ReadItem {
-    ReadItem { parts, output_of: None, waits: false }
+    ReadItem { parts, output_of: None, waits: None }
 }
 
-/// Whether nothing goes on before somebody acts who is not there. Said aloud: the reply is not finished.
-fn waits(item: &WireItem<'_>, hosted: &HostedKind, notices: &mut Vec<String>) -> bool {
-    let (kind, name) = (item.kind.text(), item.name.text());
+/// What to say when nothing goes on before somebody acts who is not there.
+fn waits(item: &WireItem<'_>, hosted: &HostedKind) -> Option<String> {
+    let (kind, name, server) = (item.kind.text(), item.name.text(), item.server_label.text());
     if *hosted == HostedKind::McpApproval {
-        let server = item.server_label.text();
-        notices.push(format!("`{server}.{name}` waits at the provider for an approval that was not given"));
-        return true;
+        return Some(format!("`{server}.{name}` waits at the provider for an approval that was not given"));
     }
-    if asks_client(item) {
-        notices.push(format!("`{kind}` asks for a client that agcore is not; nothing was done"));
-        return true;
-    }
-    false
+    asks_client(item).then(|| format!("`{kind}` asks for a client that agcore is not; nothing was done"))
 }
 
 /// The parts of a message's content: usually a list, sometimes a text.

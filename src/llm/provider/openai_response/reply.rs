@@ -14,9 +14,9 @@ use super::{
         },
         errors, usage,
     },
-    item,
+    item::{self, OutputOf},
 };
-use crate::types::{FunctionCall, HostedKind, HostedStatus, Item, Part, Reply, Stop};
+use crate::types::{FunctionCall, HostedKind, HostedOutput, HostedStatus, Item, Part, Reply, Stop};
 
 /// A response object as it lies on the wire. Items stay text until each is read on its own.
 #[derive(Debug, Default, Deserialize)]
@@ -73,17 +73,19 @@ pub(super) fn failure(response: &WireResponse<'_>, body: &[u8]) -> Option<ModelE
 pub(super) fn assemble(response: &WireResponse<'_>, raws: Vec<&RawValue>, reading: &Reading) -> Reply {
     let mut notices = reading.notices.clone();
     let mut items = Vec::with_capacity(raws.len());
-    let mut outputs = Vec::new();
-    let mut waits = false;
-    for raw in raws {
+    let (mut outputs, mut waiting) = (Vec::new(), Vec::new());
+    for (at, raw) in raws.into_iter().enumerate() {
         let read = item::read(raw, reading, &mut notices);
-        outputs.extend(read.output_of);
-        waits |= read.waits;
+        outputs.extend(read.output_of.map(|output| (at, output)));
+        waiting.extend(read.waits.map(|why| (at, why)));
         items.push(Item { raw: Some(Arc::from(raw.to_owned())), parts: read.parts });
     }
-    for (call, output) in outputs {
-        attach(&mut items, &call, output);
+    for (at, output) in outputs {
+        attach(&mut items, at, output);
     }
+    waiting.retain(|(at, _)| items.get(*at).is_some_and(unfinished));
+    let waits = !waiting.is_empty();
+    notices.extend(waiting.into_iter().map(|(_, why)| why));
     let mut usage = usage::read(response.usage);
     if let Some(usage) = &mut usage
         && usage.searches == 0
@@ -110,17 +112,31 @@ pub(super) fn assemble(response: &WireResponse<'_>, raws: Vec<&RawValue>, readin
 }
 
 /// Puts the output of a hosted call, which came as an item of its own, to the call.
-fn attach(items: &mut [Item], call: &str, output: String) {
+fn attach(items: &mut [Item], at: usize, output: OutputOf) {
     let parts = items.iter_mut().flat_map(|item| &mut item.parts);
     for part in parts {
         if let Part::Hosted(hosted) = part
-            && hosted.id.as_deref() == Some(call)
+            && hosted.id.as_deref() == Some(&output.call)
         {
-            hosted.output = Some(output);
+            hosted.output = Some(output.output);
             hosted.status = HostedStatus::Completed;
             return;
         }
     }
+    if let (Some(kind), Some(item)) = (output.alone, items.get_mut(at)) {
+        item.parts.push(Part::Hosted(HostedOutput {
+            kind,
+            id: Some(output.call),
+            status: HostedStatus::Completed,
+            input: Vec::new(),
+            output: Some(output.output),
+            sources: Vec::new(),
+        }));
+    }
+}
+
+fn unfinished(item: &Item) -> bool {
+    item.parts.iter().any(|part| matches!(part, Part::Hosted(output) if output.status == HostedStatus::Incomplete))
 }
 
 fn searches(items: &[Item]) -> u64 {

@@ -169,3 +169,63 @@ fn hosted_work_is_observed_with_its_sources_and_never_called() {
     assert_eq!(reply.hosted().nth(2).unwrap().output.as_deref(), Some("a.txt"));
     assert_eq!(reply.usage.unwrap().searches, 2);
 }
+
+fn read(output: &Value) -> Reply {
+    super::super::reply::parse(completed(output).to_string().as_bytes(), &reading()).unwrap()
+}
+
+#[test]
+fn a_reply_that_waits_for_somebody_is_not_finished() {
+    for item in [
+        json!({"type": "mcp_approval_request", "id": "r", "server_label": "s", "name": "t", "arguments": "{}"}),
+        json!({"type": "computer_call", "id": "c", "call_id": "c1", "actions": [{"type": "screenshot"}], "status": "completed"}),
+        json!({"type": "apply_patch_call", "id": "a", "call_id": "c1", "operation": {"type": "delete_file", "path": "x"}, "status": "completed"}),
+        json!({"type": "shell_call", "id": "s", "call_id": "c1", "action": {"commands": ["ls"]}, "environment": {"type": "local"}, "status": "completed"}),
+        json!({"type": "tool_search_call", "id": "t", "call_id": "c1", "execution": "client", "arguments": {}, "status": "completed"}),
+    ] {
+        let reply = read(&json!([item]));
+        assert!(matches!(reply.stop, Stop::Unknown(_)), "{item}: {:?}", reply.stop);
+        assert_eq!((reply.notices.len(), reply.calls().count()), (1, 0), "{item}");
+    }
+    let shell = json!({"type": "shell_call", "id": "s", "call_id": "c1", "action": {"commands": ["ls"]}, "status": "completed"});
+    let output =
+        json!({"type": "shell_call_output", "id": "o", "call_id": "c1", "output": [{"stdout": "a", "stderr": ""}]});
+    let reply = read(&json!([shell, output, message_item()]));
+    assert_eq!((&reply.stop, reply.notices.len()), (&Stop::End, 0));
+    assert_eq!(reply.hosted().next().unwrap().output.as_deref(), Some("a"));
+}
+
+/// xAI runs its custom calls itself; those of others are asked of us.
+#[test]
+fn a_custom_call_of_a_hosted_search_is_never_one_of_ours() {
+    let call = |id: &str| json!({"type": "custom_tool_call", "id": "x", "call_id": id, "name": "x_keyword_search", "input": "{}", "status": "completed"});
+    let hosted = read(&json!([call("xs_call_1"), message_item()]));
+    assert_eq!((hosted.hosted().count(), hosted.calls().count()), (1, 0));
+    let own = read(&json!([call("call_1")]));
+    assert_eq!((own.hosted().count(), own.calls().count()), (0, 1));
+}
+
+#[test]
+fn what_is_unknown_is_kept_and_said() {
+    let item = json!({"type": "dream_call", "id": "d", "status": "completed", "depth": 1.50});
+    let reply =
+        read(&json!([item, {"type": "dream", "id": "e"}, {"type": "compaction", "id": "k", "encrypted_content": "x"}]));
+    assert_eq!(reply.hosted().next().unwrap().kind, crate::types::HostedKind::Other("dream_call".to_owned()));
+    assert_eq!(reply.notices.len(), 2, "{:?}", reply.notices);
+    assert_eq!(reply.items[0].raw.as_deref().unwrap().get(), item.to_string());
+    assert_eq!(reply.items[2].parts, []);
+}
+
+#[test]
+fn the_output_of_a_program_of_an_earlier_reply_is_observed() {
+    let reply =
+        read(&json!([{"type": "program_output", "id": "o", "call_id": "p1", "result": "7", "status": "completed"}]));
+    assert_eq!(reply.hosted().next().unwrap().output.as_deref(), Some("7"));
+}
+
+#[test]
+fn a_failure_counts_even_when_an_end_follows() {
+    let error = json!({"type": "error", "error": {"type": "server_error", "code": "server_error", "message": "down"}});
+    let (reply, _) = fold(&[error, json!({"type": "response.completed", "response": completed(&json!([]))})]);
+    assert!(reply.unwrap_err().retryable);
+}
