@@ -2,6 +2,7 @@
 
 pub mod arguments;
 mod client;
+mod constrained;
 mod conversation;
 mod dialect;
 mod extractive;

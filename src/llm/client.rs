@@ -1,6 +1,10 @@
 //! A model behind HTTP: profile, dialect, key, and the decision when to try again.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use secrecy::{ExposeSecret, SecretString};
@@ -11,7 +15,7 @@ use url::Url;
 
 use super::{
     ApiProfile, Auth, Conversation, Model, ModelError, ModelErrorKind, ModelRequest, PriceTable, Profile, ReplyEvent,
-    ReplySink, SseParser, ToolChoice,
+    ReplySink, SseParser, ToolChoice, constrained,
     dialect::{Dialect, Fold, Reading, Target, Wire},
     provider::{self, errors},
     retry::{self, CallLimits},
@@ -95,6 +99,8 @@ pub struct HttpModel {
     key: Option<SecretString>,
     prices: Option<PriceTable>,
     limits: CallLimits,
+    /// Whether the server was seen to ignore a forced choice of tools.
+    ignores_choice: AtomicBool,
 }
 
 impl fmt::Debug for HttpModel {
@@ -131,7 +137,17 @@ impl HttpModel {
         let urls = Urls { unary: address(false)?, streamed: address(true)? };
         let headers = headers(&target.api, config.key.as_ref()).ok_or(SetUpError::BadKey(name))?;
         let prices = profile.prices.clone();
-        Ok(Self { target, dialect, client, urls, headers, key: config.key, prices, limits: config.limits })
+        Ok(Self {
+            target,
+            dialect,
+            client,
+            urls,
+            headers,
+            key: config.key,
+            prices,
+            limits: config.limits,
+            ignores_choice: AtomicBool::new(false),
+        })
     }
 
     /// One exchange.
@@ -211,6 +227,36 @@ impl HttpModel {
         finish(fold, broken).map_err(|error| Failed { error, begun })
     }
 
+    /// The reply to a request. Where a forced call does not come, because the server ignores the choice, it is asked
+    /// for once more through the schema of an answer; from then on at once.
+    async fn answer(
+        &self,
+        request: &ModelRequest,
+        conversation: &mut Conversation,
+        sink: &dyn ReplySink,
+    ) -> Result<Reply, ModelError> {
+        let forced = self.target.api.constrained_calls && constrained::forces(request);
+        let mut spent = None;
+        if !(forced && self.ignores_choice.load(Ordering::Relaxed)) {
+            let wire = self.dialect.build(request, &self.target, conversation)?;
+            let reply = self.call_with_retries(request, &wire, sink).await?;
+            if !(forced && constrained::was_ignored(&reply)) {
+                return Ok(reply);
+            }
+            self.ignores_choice.store(true, Ordering::Relaxed);
+            spent = reply.usage;
+        }
+        let Some(held) = constrained::request(request) else {
+            return Err(ModelError::new(ModelErrorKind::Unsupported, "no tool has a schema that can be sent"));
+        };
+        let wire = self.dialect.build(&held, &self.target, conversation)?;
+        let mut reply = constrained::read(self.call_with_retries(&held, &wire, &()).await?);
+        if let Some(spent) = spent {
+            *reply.usage.get_or_insert_default() += spent;
+        }
+        Ok(reply)
+    }
+
     async fn call_with_retries(
         &self,
         request: &ModelRequest,
@@ -272,11 +318,10 @@ impl Model for HttpModel {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         async move {
-            let wire = self.dialect.build(request, &self.target, conversation)?;
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => Err(ModelError::new(ModelErrorKind::Cancelled, "the model call was cancelled")),
-                reply = self.call_with_retries(request, &wire, sink) => reply,
+                reply = self.answer(request, conversation, sink) => reply,
             }
         }
         .boxed()

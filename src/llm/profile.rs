@@ -112,6 +112,9 @@ pub struct ApiProfile {
     /// How an answer's schema is asked for.
     #[serde(default)]
     pub answer_schema: AnswerSchema,
+    /// Whether servers behind it may ignore a forced choice of tools: then a call is had through an answer's schema.
+    #[serde(default)]
+    pub constrained_calls: bool,
     /// Whether its models may print calls as tagged text that has to be read as calls.
     #[serde(default)]
     pub tagged_calls: bool,

@@ -244,3 +244,46 @@ fn a_model_needs_name_address_and_a_key_that_fits_into_a_header() {
     let other = HttpModelConfig { api: Some(Api::Messages), ..HttpModelConfig::default() };
     assert!(matches!(set_up("openai", other), Err(SetUpError::NoApi { .. })));
 }
+
+fn lookup() -> Arc<crate::llm::ToolDef> {
+    let schema =
+        serde_json::json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]});
+    Arc::new(crate::llm::ToolDef {
+        name: "file.search".parse().unwrap(),
+        description: "Searches files.".to_owned(),
+        parameters: Arc::new(schema),
+        strict: false,
+        deferred: false,
+    })
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_a_forced_choice_is_held_to_a_call_by_the_answers_schema() {
+    let written = serde_json::json!(r#"{"name":"file.search","arguments":{"query":"a","n":1.0}}"#);
+    let call = format!(
+        r#"{{"id":"x","choices":[{{"index":0,"message":{{"role":"assistant","content":{written}}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":5,"completion_tokens":3}}}}"#
+    );
+    let server = serve(vec![ok(REPLY), ok(&call), ok(&call)], 4096).await;
+    let config = HttpModelConfig {
+        model: Some("m".parse().unwrap()),
+        base_url: Some(server.url.clone()),
+        ..HttpModelConfig::default()
+    };
+    let client = HttpClient::new(&HttpConfig::default()).unwrap();
+    let model = HttpModel::new(Profile::by_name("compatible").unwrap(), config, client).unwrap();
+    let request =
+        ModelRequest { tools_defs: vec![lookup()], tool_choice: ToolChoice::Required, ..ModelRequest::default() };
+    // What the ignored call cost is not forgotten.
+    for input in [10 + 5, 5] {
+        let reply = model.call(&request, &mut hello(), &(), &CancellationToken::new()).await.unwrap();
+        let calls: Vec<_> = reply.calls().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
+        assert_eq!(calls, [("file.search", r#"{"query":"a","n":1.0}"#)]);
+        assert_eq!((reply.stop, reply.usage.unwrap().prompt()), (Stop::ToolCalls, input));
+    }
+    let seen = server.seen.lock().unwrap().clone();
+    assert_eq!(seen.len(), 3, "found out once, then held at once");
+    assert!(seen[0].contains(r#""tool_choice":"required""#) && !seen[0].contains("response_format"));
+    for held in &seen[1..] {
+        assert!(held.contains("json_schema") && held.contains("file.search") && !held.contains(r#""tools""#), "{held}");
+    }
+}
