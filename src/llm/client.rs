@@ -52,6 +52,8 @@ pub struct HttpModelConfig {
     pub base_url: Option<Url>,
     /// The key; local servers need none.
     pub key: Option<SecretString>,
+    /// Prices in place of the profile's.
+    pub prices: Option<PriceTable>,
     /// Attempts and deadlines.
     pub limits: CallLimits,
 }
@@ -59,7 +61,7 @@ pub struct HttpModelConfig {
 impl Default for HttpModelConfig {
     fn default() -> Self {
         let limits = CallLimits::default();
-        Self { api: None, model: None, region: Region::Global, base_url: None, key: None, limits }
+        Self { api: None, model: None, region: Region::Global, base_url: None, key: None, prices: None, limits }
     }
 }
 
@@ -136,7 +138,7 @@ impl HttpModel {
         };
         let urls = Urls { unary: address(false)?, streamed: address(true)? };
         let headers = headers(&target.api, config.key.as_ref()).ok_or(SetUpError::BadKey(name))?;
-        let prices = profile.prices.clone();
+        let prices = config.prices.or_else(|| profile.prices.clone());
         Ok(Self {
             target,
             dialect,

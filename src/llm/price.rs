@@ -1,5 +1,7 @@
 //! What tokens and hosted searches cost: a dated table, computed in integers.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::types::{MicroUsd, Usage};
@@ -86,6 +88,14 @@ pub struct PriceTable {
 }
 
 impl PriceTable {
+    /// Reads a file of one's own prices: a map from a provider's name to its table, in the form of the shipped ones.
+    ///
+    /// # Errors
+    /// [`super::ProfileError`] with the place in the text.
+    pub fn parse_many(text: &str) -> Result<BTreeMap<String, Self>, super::ProfileError> {
+        serde_saphyr::from_str(text).map_err(|error| super::ProfileError::new(&error))
+    }
+
     fn row(&self, model: &str) -> Option<&Price> {
         self.models.iter().find(|price| glob(&price.model, model))
     }
@@ -120,6 +130,17 @@ impl PriceTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn prices_of_ones_own_are_a_table_by_provider() {
+        let text =
+            "mine: {as_of: '2026-11-30', source: contract, models: [{model: 'm*', rates: {input: 1, output: 2}}]}";
+        let tables = PriceTable::parse_many(text).unwrap();
+        let usage = Usage { input: 1_000_000, output: 500_000, ..Usage::default() };
+        assert_eq!(tables["mine"].price("m-1", &usage), Some(MicroUsd::new(2_000_000)));
+        let error = PriceTable::parse_many("mine: {as_off: x}").unwrap_err().to_string();
+        assert!(error.contains("as_off"), "{error}");
+    }
 
     fn table(text: &str) -> PriceTable {
         serde_saphyr::from_str(text).unwrap()

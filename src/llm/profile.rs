@@ -328,6 +328,12 @@ impl Profile {
 #[error("the provider profile cannot be used: {0}")]
 pub struct ProfileError(String);
 
+impl ProfileError {
+    pub(super) fn new(error: &impl std::fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+}
+
 /// Whether `text` as a whole matches `pattern`, in which `*` stands for any text.
 pub(super) fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');

@@ -10,7 +10,7 @@ use std::{
 use agcore::{
     capability::Registry,
     config::Config,
-    llm::{CallLimits, Choice, Extractive, HttpModel, HttpModelConfig, Model, Wanted, pick},
+    llm::{CallLimits, Choice, Extractive, HttpModel, HttpModelConfig, Model, PriceTable, Wanted, pick},
     net::{HttpClient, HttpConfig},
     policy::{DEFAULT_RULES, Principal},
     projection::DiskArtifacts,
@@ -117,10 +117,24 @@ fn model(config: &Config, secrets: &mut Known) -> Result<(Arc<dyn Model>, String
             }
             let client = HttpClient::new(&HttpConfig::default())?;
             let region = Region::Global;
-            let wire = HttpModelConfig { model, api, base_url, region, key, limits: CallLimits::default() };
+            let prices = prices(&config.prices.files, profile.name.as_str())?;
+            let limits = CallLimits::default();
+            let wire = HttpModelConfig { model, api, base_url, region, key, prices, limits };
             Ok((Arc::new(HttpModel::new(profile, wire, client)?), picked.because))
         }
     }
+}
+
+/// The prices of a provider from the configured files; a later file wins.
+fn prices(files: &[PathBuf], provider: &str) -> Result<Option<PriceTable>> {
+    let mut found = None;
+    for file in files {
+        let text =
+            fs::read_to_string(file).with_context(|| format!("cannot read the prices in `{}`", file.display()))?;
+        let mut tables = PriceTable::parse_many(&text).with_context(|| format!("`{}`", file.display()))?;
+        found = tables.remove(provider).or(found);
+    }
+    Ok(found)
 }
 
 fn principal(config: &Config) -> Principal {
