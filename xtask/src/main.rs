@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 mod measure;
+mod validate;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Chores of the agcore repository")]
@@ -29,10 +30,23 @@ enum Chore {
         #[arg(long)]
         score: Option<PathBuf>,
     },
+    /// Builds a matrix of requests for every provider and lets the providers' own SDK types judge them
+    Validate {
+        /// The folder with `openai_validate.py` and `others_validate.py`
+        #[arg(long, default_value = "../shared/tools/validators")]
+        validators: PathBuf,
+        /// A Python that has the packages the validators name
+        #[arg(long, default_value = "python3")]
+        python: PathBuf,
+        /// Keep the bodies in this folder
+        #[arg(long)]
+        keep: Option<PathBuf>,
+    },
 }
 
 fn main() -> anyhow::Result<()> {
     match Xtask::parse().chore {
         Chore::Measure { set, data, out, score } => measure::run(set, &data, out, score),
+        Chore::Validate { validators, python, keep } => validate::run(&validators, &python, keep),
     }
 }
