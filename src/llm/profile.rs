@@ -94,6 +94,9 @@ pub struct ApiProfile {
     /// subset then, where they convert without loss.
     #[serde(default)]
     pub strict: bool,
+    /// Whether every function must be strict: one whose schema cannot be is withheld.
+    #[serde(default)]
+    pub strict_only: bool,
     /// Which of its own assistant messages go back with their reasoning text (Chat).
     #[serde(default)]
     pub echo_reasoning: Echo,

@@ -71,7 +71,7 @@ const REMEMBERED: usize = 4096;
 
 impl ToolCache {
     fn get(&self, def: &Arc<ToolDef>, exposed: &str, api: &ApiProfile, render: RenderFunction) -> Rendered {
-        let strict = def.strict && api.strict;
+        let strict = wants_strict(def, api);
         let key = (Arc::as_ptr(def) as usize, strict);
         let mut memory = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(memo) = memory.get(&key)
@@ -94,10 +94,18 @@ impl ToolCache {
     }
 }
 
+fn wants_strict(def: &ToolDef, api: &ApiProfile) -> bool {
+    api.strict && (def.strict || api.strict_only)
+}
+
 fn render_function(def: &ToolDef, exposed: &str, api: &ApiProfile, render: RenderFunction) -> Rendered {
     let (plain, strict) = render.schemas;
-    let dialect = if def.strict && api.strict { strict } else { plain };
+    let dialect = if wants_strict(def, api) { strict } else { plain };
     match schema::convert(&def.parameters, dialect) {
+        Ok(converted) if api.strict_only && !converted.strict => {
+            let why = converted.log.last().map_or("its schema loses something", |change| change.note.as_str());
+            Rendered::Withheld(format!("tool `{}` is withheld: it cannot be strict: {why}", def.name).into())
+        }
         Ok(converted) => {
             let tool = FunctionTool {
                 name: exposed,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::super::{
     super::{
-        Echo, arguments,
+        CallIds, Echo, arguments,
         dialect::Target,
         json::{self, Raw, Str},
         names::NameMap,
@@ -28,7 +28,7 @@ pub(in super::super) fn write(
         Entry::Notice(text) => simple(out, &target.api.roles.notice, text),
         Entry::Reply(reply) => write_reply(out, reply, target, names),
         Entry::Results(results) => {
-            let own = matches!(before, Some(Entry::Reply(reply)) if target.issued(&reply.origin));
+            let own = matches!(before, Some(Entry::Reply(reply)) if verbatim(reply, target));
             for result in results {
                 comma(out);
                 json::put(out, "{\"role\":\"tool\"");
@@ -94,9 +94,18 @@ fn user(out: &mut Vec<u8>, parts: &[UserPart], api: Api) {
     json::put(out, "]}");
 }
 
+/// Whether a reply goes back as it came: it is the target's own, whole, and its call ids are such as the target takes
+/// back. (Mistral was seen to send ids of eight characters, and answers anything but nine with a 400.)
+fn verbatim(reply: &Reply, target: &Target) -> bool {
+    target.issued(&reply.origin)
+        && reply.items.iter().all(|item| item.raw.is_some())
+        && (target.api.call_ids == CallIds::Portable
+            || reply.calls().all(|call| target.api.call_ids.rule().accepts(&call.provider_id)))
+}
+
 fn write_reply(out: &mut Vec<u8>, reply: &Reply, target: &Target, names: &NameMap) {
-    let own = target.issued(&reply.origin);
-    if own && reply.items.iter().all(|item| item.raw.is_some()) {
+    let own = verbatim(reply, target);
+    if own {
         for item in &reply.items {
             write_raw(out, item, target);
         }
