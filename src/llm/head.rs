@@ -63,7 +63,7 @@ pub(super) fn offer(request: &ModelRequest, target: &Target, block: Arc<ToolBloc
     Ok(Offer { tools: Some(block), choice, body, notices })
 }
 
-fn unsupported_choice(request: &ModelRequest, target: &Target) -> WireError {
+pub(super) fn unsupported_choice(request: &ModelRequest, target: &Target) -> WireError {
     let choice = match &request.tool_choice {
         ToolChoice::Named(name) => format!("the tool `{name}`"),
         ToolChoice::Auto | ToolChoice::None | ToolChoice::Required => "some tool".to_owned(),
@@ -114,9 +114,15 @@ impl<'a> Head<'a> {
         Ok(Self { request, out, written: HashSet::new() })
     }
 
+    /// An extra that the dialect puts elsewhere, or writes itself after all: it is no longer written as it is.
+    pub(super) fn take(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.written.insert(name);
+        self.request.extra.get(name)
+    }
+
     /// Writes `,"name":` and lets `write` add the value, unless an extra of that name will.
     pub(super) fn field(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
-        if self.request.extra.contains_key(name) {
+        if self.request.extra.contains_key(name) && !self.written.contains(name) {
             return;
         }
         self.written.insert(name);

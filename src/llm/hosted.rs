@@ -188,9 +188,12 @@ fn one(tool: &HostedTool, request: &ModelRequest, target: &Target, spelt: &mut S
     Ok(())
 }
 
+/// A tool object and body fields.
+type Written = (Option<Map<String, Value>>, Map<String, Value>);
+
 /// The tool object and the body fields of one tool.
-fn write(tool: &HostedTool, spelling: &Spelling) -> Result<(Option<Map<String, Value>>, Map<String, Value>), String> {
-    for missing in spelling.required.iter().filter(|name| !tool.params.contains_key(*name)) {
+fn write(tool: &HostedTool, spelling: &Spelling) -> Result<Written, String> {
+    if let Some(missing) = spelling.required.iter().find(|name| !tool.params.contains_key(*name)) {
         return Err(format!("it needs the parameter `{missing}`"));
     }
     for group in &spelling.exclusive {

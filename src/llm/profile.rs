@@ -90,6 +90,9 @@ pub struct ApiProfile {
     /// Whether it takes `parallel_tool_calls` at all.
     #[serde(default = "yes")]
     pub takes_parallel: bool,
+    /// Whether it takes a sampling temperature.
+    #[serde(default = "yes")]
+    pub takes_temperature: bool,
     /// Whether `strict: true` on a function means something. Schemas of strict tools are converted to OpenAI's strict
     /// subset then, where they convert without loss.
     #[serde(default)]
@@ -265,6 +268,7 @@ macro_rules! shipped {
 
 const SHIPPED: &[(&str, &str)] = shipped![
     "openai.yaml",
+    "anthropic.yaml",
     "xai.yaml",
     "deepseek.yaml",
     "deepseek-beta.yaml",
@@ -363,7 +367,18 @@ mod tests {
         let names: Vec<&str> = Profile::shipped().iter().map(|profile| profile.name.as_str()).collect();
         assert_eq!(
             names,
-            ["openai", "xai", "deepseek", "deepseek-beta", "mistral", "zai", "aliyun", "gemini", "compatible"]
+            [
+                "openai",
+                "anthropic",
+                "xai",
+                "deepseek",
+                "deepseek-beta",
+                "mistral",
+                "zai",
+                "aliyun",
+                "gemini",
+                "compatible"
+            ]
         );
         for (file, text) in SHIPPED {
             let profile = Profile::parse(text).unwrap_or_else(|error| panic!("{file}: {error}"));

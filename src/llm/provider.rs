@@ -1,5 +1,6 @@
 //! The wire formats, one file each.
 
+pub(crate) mod anthropic;
 pub(crate) mod dashscope;
 pub(crate) mod errors;
 pub(crate) mod gemini;
@@ -27,10 +28,12 @@ pub fn dialect(api: Api) -> Option<Box<dyn Dialect>> {
         Api::Interactions => Some(Box::<GeminiInteractions>::default()),
         Api::Conversations => Some(Box::<MistralConversations>::default()),
         Api::Generation => Some(Box::<DashScope>::default()),
-        Api::Messages | Api::Local => None,
+        Api::Messages => Some(Box::<AnthropicMessages>::default()),
+        Api::Local => None,
     }
 }
 
+pub use anthropic::AnthropicMessages;
 pub use dashscope::DashScope;
 pub use gemini::GeminiGenerateContent;
 pub use gemini_interactions::GeminiInteractions;

@@ -24,9 +24,11 @@ mod normal;
 mod root;
 mod shape;
 mod strict;
+mod strict_anthropic;
 mod tree;
 
 pub use back::BackMap;
+use normal::Normal;
 pub(crate) use normal::of_arguments;
 
 /// The JSON Schema subset a provider accepts for tool parameters (facts of 2026-11).
@@ -41,6 +43,9 @@ pub enum SchemaDialect {
     OpenAi,
     /// Anthropic without strict mode: draft 2020-12, an object without unions at the root, plain property names.
     Anthropic,
+    /// Anthropic's strict mode: every object closed, no recursion, no bounds. Falls back to
+    /// [`Anthropic`](Self::Anthropic) when the schema does not convert without loss.
+    AnthropicStrict,
     /// Gemini's `parameters`: the OpenAPI-like subset, no references, enums of strings.
     Gemini,
 }
@@ -142,22 +147,28 @@ pub fn convert(original: &Value, dialect: SchemaDialect) -> Result<Converted, Sc
         SchemaDialect::OpenAi => (lenient::openai(normal, &mut log), false),
         SchemaDialect::Anthropic => (lenient::anthropic(normal, &mut log), false),
         SchemaDialect::Gemini => (gemini::convert(normal, &mut log), false),
-        SchemaDialect::OpenAiStrict => {
-            let mut attempt = log.clone();
-            let schema = strict::convert(normal.clone(), &mut attempt);
-            match attempt.losses() {
-                None => {
-                    log = attempt;
-                    (schema, true)
-                }
-                Some(why) => {
-                    log.note("strict_fallback", "", format!("not strict: {why}"));
-                    (lenient::openai(normal, &mut log), false)
-                }
-            }
-        }
+        SchemaDialect::OpenAiStrict => strictly(normal, &mut log, strict::convert, lenient::openai),
+        SchemaDialect::AnthropicStrict => strictly(normal, &mut log, strict_anthropic::convert, lenient::anthropic),
     };
     Ok(Converted { schema, strict, log: log.changes })
+}
+
+type Conversion = fn(Normal, &mut Log) -> Value;
+
+/// The strict form when nothing is lost on the way to it, else the lenient one.
+fn strictly(normal: Normal, log: &mut Log, strict: Conversion, lenient: Conversion) -> (Value, bool) {
+    let mut attempt = log.clone();
+    let schema = strict(normal.clone(), &mut attempt);
+    match attempt.losses() {
+        None => {
+            *log = attempt;
+            (schema, true)
+        }
+        Some(why) => {
+            log.note("strict_fallback", "", format!("not strict: {why}"));
+            (lenient(normal, log), false)
+        }
+    }
 }
 
 /// What the transforms write down.

@@ -138,8 +138,8 @@ pub(super) struct ToolBlock {
     pub(super) headers: BTreeMap<String, String>,
     /// How many of the bytes are function tools; they come first.
     pub(super) functions: usize,
-    /// The types of the raw provider tools in it.
-    hosted: Vec<String>,
+    /// The types of the provider tools in it, and their names where they have one.
+    hosted: Vec<(String, Option<String>)>,
     /// Their names.
     raw_names: HashSet<String>,
 }
@@ -195,21 +195,22 @@ impl ToolBlock {
     /// # Errors
     /// [`WireError::DuplicateTool`] when its name is taken.
     pub(super) fn add_raw(&mut self, tool: &Value, place: &str) -> Result<(), WireError> {
-        if let Some(name) = tool.get("name").and_then(Value::as_str) {
-            if self.names.original(name).is_some() || !self.raw_names.insert(name.to_owned()) {
-                return Err(WireError::DuplicateTool { name: name.to_owned(), place: place.to_owned() });
-            }
+        if let Some(name) = tool.get("name").and_then(Value::as_str)
+            && (self.names.original(name).is_some() || !self.raw_names.insert(name.to_owned()))
+        {
+            return Err(WireError::DuplicateTool { name: name.to_owned(), place: place.to_owned() });
         }
         let mut bytes = Vec::new();
         json::value(&mut bytes, tool);
-        self.add(hosted::raw_kind(tool).unwrap_or_default(), &bytes);
+        let name = tool.get("name").and_then(Value::as_str);
+        self.add(hosted::raw_kind(tool).unwrap_or_default(), name, &bytes);
         Ok(())
     }
 
-    /// Appends a raw provider tool that is already checked.
-    pub(super) fn add(&mut self, kind: &str, bytes: &[u8]) {
+    /// Appends a provider tool that is already written.
+    pub(super) fn add(&mut self, kind: &str, name: Option<&str>, bytes: &[u8]) {
         append(&mut self.bytes, bytes);
-        self.hosted.push(kind.to_owned());
+        self.hosted.push((kind.to_owned(), name.map(str::to_owned)));
     }
 
     /// Whether the block is what `request` would give.
@@ -230,14 +231,16 @@ impl ToolBlock {
         !self.hosted.is_empty()
     }
 
-    /// The choice of the tool of this name: a function, or a hosted tool by its type.
+    /// The choice of the tool of this name: a function, or a hosted tool by its type or its own name.
     pub(super) fn named(&self, name: &ToolName) -> Result<Choice, WireError> {
         if self.defs.iter().any(|def| def.name == *name) {
             return Ok(Choice::Function(self.names.exposed(name).into_owned()));
         }
-        let hosted = self.hosted.iter().find(|kind| kind.as_str() == name.as_str());
+        let is =
+            |(kind, own): &&(String, Option<String>)| kind == name.as_str() || own.as_deref() == Some(name.as_str());
+        let hosted = self.hosted.iter().find(is);
         hosted
-            .map(|kind| Choice::Hosted(kind.clone()))
+            .map(|(kind, _)| Choice::Hosted(kind.clone()))
             .ok_or_else(|| WireError::UnknownChoice { name: name.to_string() })
     }
 }

@@ -33,7 +33,7 @@ struct WireError<'a> {
     /// Google's word for the status (`RESOURCE_EXHAUSTED`).
     #[serde(borrow)]
     status: Str<'a>,
-    /// Google's details, each with an `@type`.
+    /// Google's list of details, each with an `@type`; Anthropic's object with its code.
     #[serde(borrow)]
     details: Raw<'a>,
 }
@@ -46,6 +46,14 @@ struct Detail<'a> {
     retry_delay: Str<'a>,
     #[serde(borrow)]
     reason: Str<'a>,
+}
+
+/// Anthropic's details.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Coded<'a> {
+    #[serde(borrow)]
+    error_code: Raw<'a>,
 }
 
 /// What an error body says.
@@ -79,9 +87,12 @@ fn said(body: &str) -> Option<Said> {
         .or_else(|| outer.error.get().map(str::to_owned))?;
     let details: Vec<Detail<'_>> = inner.details.list().into_iter().filter_map(Raw::read).collect();
     let seconds = |detail: &Detail<'_>| detail.retry_delay.text().strip_suffix('s')?.parse::<f64>().ok();
+    // Anthropic's details are one object.
+    let coded = inner.details.get().filter(|text| text.starts_with('{'));
+    let coded: Coded<'_> = coded.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     Some(Said {
         message,
-        code: text(inner.code).or_else(|| text(outer.code)).unwrap_or_default(),
+        code: [inner.code, outer.code, coded.error_code].into_iter().find_map(text).unwrap_or_default(),
         kind: inner.kind.some().or(inner.status.some()).or(outer.kind.some()).unwrap_or_default().to_owned(),
         reason: details.iter().find_map(|detail| detail.reason.some()).unwrap_or_default().to_owned(),
         wait: details.iter().find_map(seconds).and_then(|seconds| millis(seconds * 1000.0)),
@@ -143,7 +154,13 @@ fn kind_of(said: &Said) -> Option<ModelErrorKind> {
     let (code, kind, words) = (said.code.as_str(), said.kind.as_str(), said.message.to_lowercase());
     let is = |names: &[&str]| names.iter().any(|name| code == *name || kind == *name || said.reason == *name);
     let says = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
-    if is(&["insufficient_quota", "billing_hard_limit_reached", "Arrearage", "1113", "402", "insufficient_balance"]) {
+    let spent = ["insufficient_quota", "billing_hard_limit_reached", "billing_error", "Arrearage", "1113", "402"];
+    // Anthropic's spend limits are rate limit errors that no waiting mends (2026-11).
+    if is(&spent)
+        || is(&["insufficient_balance"])
+        || code.ends_with("spend_limit_reached")
+        || says(&["credit balance is too low"])
+    {
         return Some(Kind::Quota);
     }
     // Gemini says the same of a spent quota and of a rate; only for the latter it says how long to wait.
@@ -160,6 +177,7 @@ fn kind_of(said: &Said) -> Option<ModelErrorKind> {
         "InvalidApiKey",
         "authentication_error",
         "API_KEY_INVALID",
+        "permission_error",
         "1000",
         "1001",
         "1002",
@@ -185,6 +203,9 @@ fn kind_of(said: &Said) -> Option<ModelErrorKind> {
     if is(&["rate_limit_exceeded", "rate_limit_error", "1302", "1303", "1305", "429"]) || code.starts_with("Throttling")
     {
         return Some(Kind::RateLimited);
+    }
+    if is(&["timeout_error"]) {
+        return Some(Kind::Timeout);
     }
     let down = ["server_error", "overloaded_error", "service_unavailable", "api_error", "internal_server_error"];
     (is(&down) || code.starts_with("InternalError")).then_some(Kind::Unavailable)

@@ -182,7 +182,7 @@ const TABLE: &[Row] = &[
     Row { api: Api::Chat, kinds: &["chat_completions", "agents"], path: "/completions", plain: Some(chat) },
     Row { api: Api::Conversations, kinds: &["conversations"], path: "/conversations", plain: Some(conversations) },
     Row { api: Api::Generation, kinds: &["dashscope_generation"], path: "/generation", plain: Some(generation) },
-    Row { api: Api::Messages, kinds: &["messages"], path: "", plain: None },
+    Row { api: Api::Messages, kinds: &["messages"], path: "", plain: Some(messages) },
     Row { api: Api::GenerateContent, kinds: &["generate_content"], path: "enerateContent", plain: None },
     Row { api: Api::Interactions, kinds: &["interactions"], path: "/interactions", plain: None },
 ];
@@ -229,6 +229,55 @@ fn conversations(events: &[Value], streamed: bool) -> Seen {
     let usage = usage.unwrap_or(&Value::Null);
     seen.input = number(&usage["prompt_tokens"]) + number(&usage["connector_tokens"]);
     seen.output = number(&usage["completion_tokens"]);
+    seen
+}
+
+fn messages(events: &[Value], streamed: bool) -> Seen {
+    let end = events.iter().position(|event| event["type"] == "message_stop").unwrap_or(events.len());
+    let events = events.get(..end).unwrap_or_default();
+    // A proxy may begin the message anew.
+    let start = events.iter().rposition(|event| event["type"] == "message_start").unwrap_or_default();
+    let events = events.get(start..).unwrap_or_default();
+    let mut blocks: Vec<Value> = if streamed { Vec::new() } else { list(&events[0]["content"]).to_vec() };
+    let mut usage = events[0]["message"]["usage"].as_object().or(events[0]["usage"].as_object()).cloned();
+    for event in events.iter().filter(|_| streamed) {
+        let delta = &event["delta"];
+        match (text(&event["type"]), blocks.last_mut()) {
+            ("content_block_start", _) => blocks.push(event["content_block"].clone()),
+            ("content_block_delta", Some(block)) => {
+                for (field, piece) in [("text", &delta["text"]), ("json", &delta["partial_json"])] {
+                    block[field] = format!("{}{}", text(&block[field]), text(piece)).into();
+                }
+            }
+            ("message_delta", _) => {
+                usage.get_or_insert_default().extend(event["usage"].as_object().cloned().unwrap_or_default())
+            }
+            _ => {}
+        }
+    }
+    let mut seen = Seen::default();
+    for block in &blocks {
+        match text(&block["type"]) {
+            "text" => seen.text.push_str(text(&block["text"])),
+            "tool_use" => {
+                let given = block.get("json").filter(|json| !text(json).is_empty()).unwrap_or(&block["input"]);
+                seen.ids.push(text(&block["id"]).to_owned());
+                seen.calls.push((text(&block["name"]).to_owned(), arguments(given)));
+            }
+            _ => {}
+        }
+    }
+    let usage = Value::Object(usage.unwrap_or_default());
+    // All passes, those of compaction and advice too.
+    let passes = match list(&usage["iterations"]) {
+        [] => std::slice::from_ref(&usage),
+        passes => passes,
+    };
+    for pass in passes {
+        let read = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+        seen.input += read.iter().map(|name| number(&pass[*name])).sum::<u64>();
+        seen.output += number(&pass["output_tokens"]);
+    }
     seen
 }
 

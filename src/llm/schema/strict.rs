@@ -50,7 +50,7 @@ pub(super) const HINTS: [&str; 9] = [
 ];
 
 /// Keywords that only narrow and that strict mode cannot say.
-const LOSSES: [&str; 16] = [
+pub(super) const LOSSES: [&str; 16] = [
     "allOf",
     "oneOf",
     "not",
@@ -130,7 +130,7 @@ pub(super) fn merge_all_of(normal: &mut Normal, log: &mut Log) {
 }
 
 /// `oneOf` becomes `anyOf`: the same where no two variants can both match.
-fn union_of_variants(node: &mut Node, pointer: &str, defs: &Node, log: &mut Log) {
+pub(super) fn union_of_variants(node: &mut Node, pointer: &str, defs: &Node, log: &mut Log) {
     let Some(Value::Array(variants)) = node.get("oneOf") else { return };
     if node.contains_key("anyOf") {
         return;
@@ -218,7 +218,7 @@ pub(super) fn hint(node: &mut Node, keyword: &str, value: &Value) {
 }
 
 /// `enum` and `const` without a type get the types of their values.
-fn type_of_values(node: &mut Node) {
+pub(super) fn type_of_values(node: &mut Node) {
     if node.contains_key("type") {
         return;
     }
@@ -239,7 +239,7 @@ fn type_of_values(node: &mut Node) {
 }
 
 /// `$ref` must stand alone.
-fn reference_alone(node: &mut Node, pointer: &str, log: &mut Log) {
+pub(super) fn reference_alone(node: &mut Node, pointer: &str, log: &mut Log) {
     let Some(reference) = node.get("$ref").cloned() else { return };
     let silent = |key: &str| matches!(key, "$ref" | "title" | "description");
     if node.keys().any(|key| !silent(key)) {
@@ -252,7 +252,7 @@ fn reference_alone(node: &mut Node, pointer: &str, log: &mut Log) {
 }
 
 /// Every object is closed; one that takes any key cannot be.
-fn close(node: &mut Node, pointer: &str, log: &mut Log) {
+pub(super) fn close(node: &mut Node, pointer: &str, log: &mut Log) {
     if !tree::has_type(node, "object") {
         return;
     }
@@ -313,7 +313,7 @@ fn make_nullable(schema: &mut Value, defs: &Node) {
     }
 }
 
-fn say_something(node: &mut Node, pointer: &str, log: &mut Log) {
+pub(super) fn say_something(node: &mut Node, pointer: &str, log: &mut Log) {
     let says = ["type", "anyOf", "$ref"].iter().any(|keyword| node.contains_key(*keyword));
     if !says {
         log.loss("untyped", pointer, "a value of any type");

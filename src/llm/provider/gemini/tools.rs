@@ -57,7 +57,7 @@ pub(super) fn block(request: &ModelRequest, target: &Target, cache: &ToolCache) 
         }
         let mut bytes = Vec::new();
         wire::value(&mut bytes, &tool.wire);
-        block.add(&tool.kind, &bytes);
+        block.add(&tool.kind, None, &bytes);
     }
     if !block.has_hosted() {
         // The switch that goes with a tool that was dropped would be refused as well.
