@@ -111,7 +111,9 @@ fn is_reply(exchange: &Exchange, api: Api) -> bool {
         Api::Conversations => path.contains("/conversations"),
         _ => true,
     };
-    asks && (exchange.request.method.is_empty() || exchange.request.method == "POST" || api == Api::Responses)
+    // A reply in the background is asked for again with a `GET`.
+    let polled = matches!(api, Api::Responses | Api::Interactions);
+    asks && (exchange.request.method.is_empty() || exchange.request.method == "POST" || polled)
 }
 
 fn parse(provider: &str, api: Api, response: &Response) -> Result<wire::Parsed> {

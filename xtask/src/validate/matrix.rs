@@ -245,6 +245,27 @@ fn replies() -> Vec<(Api, &'static str, Value)> {
                 "groundingSupports": [{"segment": {"endIndex": 11, "text": "12 degrees."}, "groundingChunkIndices": [0]}]}}]}),
         ),
         (
+            Api::GenerateContent,
+            "mixed",
+            json!({"candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": [
+            {"functionCall": {"id": "a1", "name": "weather_at", "args": {"city": "Oslo"}}, "thoughtSignature": "c2ln"},
+            {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["oslo"]}}, "thoughtSignature": "c2ln"},
+            {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"search_suggestions": "<b>"}}, "thoughtSignature": "c2ln"},
+            {"executableCode": {"code": "print(1)", "language": "PYTHON"}},
+            {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+            {"text": "", "thoughtSignature": "c2ln"}]}}]}),
+        ),
+        (
+            Api::Interactions,
+            "hosted",
+            json!({"id": "v1_2", "status": "completed", "steps": [
+            {"type": "thought", "signature": "c2ln", "summary": [{"type": "text", "text": "Hm."}]},
+            {"type": "google_search_call", "id": "g1", "arguments": {"queries": ["oslo"]}, "signature": "c2ln"},
+            {"type": "google_search_result", "call_id": "g1", "result": [{"search_suggestions": "<b>"}], "signature": "c2ln"},
+            {"type": "model_output", "content": [{"type": "text", "text": "12 degrees.", "annotations": [
+                {"type": "url_citation", "url": "https://yr.no", "title": "yr.no", "start_index": 0, "end_index": 2}]}]}]}),
+        ),
+        (
             Api::Interactions,
             "calls",
             json!({"id": "v1_1", "status": "requires_action", "steps": [
