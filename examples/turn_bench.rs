@@ -87,6 +87,7 @@ async fn runtime(options: &Options, folder: &std::path::Path) -> Result<Runtime>
         base_url: Some(format!("{}/v1", options.base).parse()?),
         region: Region::Global,
         key: None,
+        prices: None,
         limits: CallLimits::default(),
     };
     let model = HttpModel::new(profile, config, HttpClient::new(&HttpConfig::default())?)?;

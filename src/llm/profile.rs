@@ -244,7 +244,7 @@ impl ApiProfile {
     /// The path of a call.
     pub fn path_for(&self, model: &str, stream: bool) -> String {
         let path = self.stream_path.as_ref().filter(|_| stream).unwrap_or(&self.path);
-        path.replace("{model}", model)
+        path.replace("{model}", &segment(model))
     }
 
     /// The strictest rule of all, so that a conversation can move to another provider with its names.
@@ -341,6 +341,18 @@ impl ProfileError {
     }
 }
 
+/// A model's name as one segment of a path: it can neither leave it nor end the path. Google's own prefix is dropped,
+/// since the path has it.
+fn segment(model: &str) -> String {
+    let plain = model.strip_prefix("models/").unwrap_or(model);
+    let encode = |byte: u8| match byte {
+        b'-' | b'.' | b'_' | b'~' | b':' | b'@' => char::from(byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    plain.bytes().map(encode).collect()
+}
+
 /// Whether `text` as a whole matches `pattern`, in which `*` stands for any text.
 pub(super) fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
@@ -389,6 +401,19 @@ mod tests {
                 "{file}: no price for {model}"
             );
         }
+    }
+
+    #[test]
+    fn a_model_in_a_path_stays_in_its_segment() {
+        let gemini = &Profile::by_name("gemini").unwrap().apis[&Api::GenerateContent];
+        for (model, expected) in [
+            ("gemini-2.5-flash", "/models/gemini-2.5-flash:generateContent"),
+            ("models/gemini-2.5-flash", "/models/gemini-2.5-flash:generateContent"),
+            ("../files?x=1#y", "/models/..%2Ffiles%3Fx%3D1%23y:generateContent"),
+        ] {
+            assert_eq!(gemini.path_for(model, false), expected);
+        }
+        assert_eq!(gemini.path_for("m", true), "/models/m:streamGenerateContent?alt=sse");
     }
 
     #[test]

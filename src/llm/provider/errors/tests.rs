@@ -181,3 +181,33 @@ fn a_failure_inside_a_200_is_a_failure() {
         assert_eq!((error.kind, error.retryable), (kind, retryable), "{body}");
     }
 }
+
+/// Google's errors: a list around the error of a stream, a word for the status, the wait in the details.
+#[test]
+fn googles_errors_say_why_and_how_long_to_wait() {
+    use ModelErrorKind as Kind;
+    let body = |code: u16, status: &str, message: &str, details: &str| {
+        format!(r#"{{"error":{{"code":{code},"message":"{message}","status":"{status}","details":[{details}]}}}}"#)
+    };
+    let quota = "You exceeded your current quota, please check your plan and billing details.";
+    let retry = r#"{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}"#;
+    let key = r#"{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}"#;
+    let long = "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).";
+    for (status, body, kind, retryable, wait) in [
+        (429, body(429, "RESOURCE_EXHAUSTED", quota, retry), Kind::RateLimited, true, Some(34_500)),
+        (429, body(429, "RESOURCE_EXHAUSTED", quota, ""), Kind::Quota, false, None),
+        (429, body(429, "RESOURCE_EXHAUSTED", "Resource exhausted.", ""), Kind::RateLimited, true, None),
+        (400, body(400, "INVALID_ARGUMENT", "API key not valid.", key), Kind::Auth, false, None),
+        (400, body(400, "INVALID_ARGUMENT", long, ""), Kind::ContextTooLong, false, None),
+        (503, body(503, "UNAVAILABLE", "Overloaded.", ""), Kind::Unavailable, true, None),
+        (404, body(404, "NOT_FOUND", "No such model.", ""), Kind::ModelNotFound, false, None),
+    ] {
+        for text in [body.clone(), format!("[{body}\n]")] {
+            let error = classify(status, &HeaderMap::new(), text.as_bytes());
+            let seen = (error.kind, error.retryable, error.retry_after.map(|wait| wait.0));
+            assert_eq!(seen, (kind, retryable, wait), "{text}");
+            let inside = inside_success(text.as_bytes());
+            assert_eq!((inside.kind, inside.retryable), (kind, retryable), "{text}");
+        }
+    }
+}

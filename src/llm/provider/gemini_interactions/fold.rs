@@ -89,6 +89,7 @@ impl InteractionFold {
         if interaction.error.get().is_some() || interaction.status.text() == "failed" {
             self.error.get_or_insert_with(|| errors::inside_success(raw.get().as_bytes()));
         }
+        self.completed |= !matches!(interaction.status.text(), "" | "in_progress" | "queued" | "idle");
         self.head = Some(raw.to_owned());
     }
 }
