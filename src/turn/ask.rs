@@ -45,6 +45,7 @@ impl Asking {
             temperature: options.temperature,
             reasoning_effort: options.reasoning_effort.clone(),
             stream: options.stream,
+            on_unsupported: options.on_unsupported,
             extra,
             ..ModelRequest::default()
         };

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     config::Limits,
     intent::IntentReport,
-    llm::{ModelError, ToolChoice},
+    llm::{ModelError, OnUnsupported, ToolChoice},
     policy::{Decision, Principal},
     route::{NoRoute, Route},
     types::{
@@ -142,6 +142,9 @@ pub struct ModelOptions {
     pub reasoning_effort: Option<String>,
     /// Whether replies are streamed.
     pub stream: bool,
+    /// What becomes of raw provider tools and choices of tools that the model's wire cannot express.
+    #[serde(default)]
+    pub on_unsupported: OnUnsupported,
     /// Provider-specific extras.
     pub extra: Map<String, Value>,
 }

@@ -29,6 +29,7 @@ pub(super) fn started(limits: Limits) -> Started {
             scopes: Default::default(),
         }),
         model: ModelOptions {
+            on_unsupported: crate::llm::OnUnsupported::default(),
             provider: ProviderName::new("test").unwrap(),
             model: ModelName::new("test-1").unwrap(),
             max_output_tokens: None,
