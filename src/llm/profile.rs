@@ -100,6 +100,9 @@ pub struct ApiProfile {
     /// Whether every function must be strict: one whose schema cannot be is withheld.
     #[serde(default)]
     pub strict_only: bool,
+    /// Whether its strict subset is DeepSeek's instead of OpenAI's (Chat).
+    #[serde(default)]
+    pub deepseek_strict: bool,
     /// Which of its own assistant messages go back with their reasoning text (Chat).
     #[serde(default)]
     pub echo_reasoning: Echo,

@@ -67,6 +67,7 @@ fn hosted(profile: &Profile, api: Api) -> Vec<Value> {
 fn example(parameter: &str) -> Value {
     match parameter {
         "stores" => json!(["store_1"]),
+        "options" => json!({"model": "claude-opus-5-5"}),
         "server" => json!({"label": "docs", "url": "https://mcp.example.com/mcp"}),
         "allowed_domains" | "blocked_domains" => json!(["example.com"]),
         "location" => json!({"country": "NO", "city": "Oslo"}),
