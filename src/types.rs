@@ -11,7 +11,9 @@ mod time;
 mod usage;
 
 pub use call::{ArtifactRef, Content, ErrorCode, Projection, ProjectionKind, ToolCall, ToolError, ToolOutput};
-pub use class::{Api, CostClass, DataClass, ExecutionMode, Region, RiskClass, SideEffect, Trigger, Trust};
+pub use class::{
+    Api, ArgumentRole, CostClass, DataClass, ExecutionMode, Region, RiskClass, SideEffect, Trigger, Trust,
+};
 pub use id::{
     ArtifactId, CallId, CapabilityId, IdError, Intent, ModelName, ProviderName, RuleId, Scope, TenantId, ToolName,
     TraceId, TurnId, UserId,

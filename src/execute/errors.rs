@@ -195,6 +195,7 @@ mod tests {
             lifted: vec![],
             obligations: vec![],
             errors: vec!["rule x: no such variable".into()],
+            unnamed: vec![],
         };
         vec![
             timeout(DurationMs(15_000)),

@@ -1,10 +1,11 @@
 //! What the gate is asked and what it answers.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::origin::{Heard, Said, Unnamed};
 use crate::{
     capability::Capability,
     types::{DataClass, ExecutionMode, Region, RuleId, Scope, TenantId, ToolName, Trigger, UserId},
@@ -54,6 +55,12 @@ pub struct TurnFacts {
     pub trigger: Trigger,
     /// Whether writes of high risk wait for a person (limit `requires_approval_for_write`).
     pub requires_approval_for_write: bool,
+    /// What the user said.
+    #[serde(skip)]
+    pub said: Arc<Said>,
+    /// What untrusted sources said, in the order it was heard.
+    #[serde(skip)]
+    pub heard: Vec<Arc<Heard>>,
 }
 
 /// The question: may this principal see, or call, this capability, now, with these arguments?
@@ -127,6 +134,9 @@ pub struct Decision {
     pub obligations: Vec<Obligation>,
     /// Rules whose evaluation failed, with the error: each of them denies.
     pub errors: Vec<String>,
+    /// The arguments whose value the user did not name, where that played a part: what to look at before agreeing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unnamed: Vec<Unnamed>,
 }
 
 impl Decision {

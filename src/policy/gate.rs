@@ -10,6 +10,7 @@ use super::{
     example,
     index::Index,
     load,
+    origin::Unnamed,
     rule::Rule,
 };
 use crate::types::RuleId;
@@ -103,7 +104,7 @@ impl Gate {
                 fold.add(&rule.id, rule.then.outcome, Cow::Borrowed(&rule.because), &rule.then.obligations);
             }
         }
-        fold.finish(request)
+        fold.finish(request, &facts)
     }
 }
 
@@ -158,11 +159,16 @@ impl<'g> Fold<'g> {
         self.add(id, Some(Outcome::Deny), because, &[]);
     }
 
-    fn finish(self, request: &GateRequest<'_>) -> Decision {
+    fn finish(self, request: &GateRequest<'_>, facts: &Facts<'_>) -> Decision {
         let (outcome, rule, because) = match self.winner {
             Some((outcome, id, because)) => (outcome, Some(id.clone()), because.into_owned()),
             None => by_default(request),
         };
+        let unnamed = match facts.origin_if_read() {
+            Some(origin) if outcome != Outcome::Allow => origin.unnamed.clone(),
+            Some(_) | None => Vec::new(),
+        };
+        let because = if unnamed.is_empty() { because } else { format!("{because}: {}", say(&unnamed)) };
         Decision {
             outcome,
             rule,
@@ -171,8 +177,14 @@ impl<'g> Fold<'g> {
             lifted: self.lifted,
             obligations: self.obligations.finish(),
             errors: self.errors,
+            unnamed,
         }
     }
+}
+
+/// Names the arguments of unknown origin.
+fn say(unnamed: &[Unnamed]) -> String {
+    unnamed.iter().map(Unnamed::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// What holds when no rule says anything. Either of risk and side effect makes a capability one that writes.

@@ -1,6 +1,6 @@
 //! Checks the calls of a reply: does the tool exist, are the arguments valid, may it run? Nothing runs here.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
@@ -33,6 +33,8 @@ pub(super) fn facts(turn: &Turn) -> TurnFacts {
         model: started.model.model.to_string(),
         trigger: turn.prepared().map_or(Trigger::Auto, |prepared| prepared.report.trigger),
         requires_approval_for_write: started.limits.requires_approval_for_write,
+        said: Arc::clone(turn.said()),
+        heard: turn.heard().to_vec(),
     }
 }
 

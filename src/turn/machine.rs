@@ -4,13 +4,14 @@ mod view;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     llm::{ModelError, ToolChoice},
+    policy::{Heard, Said},
     types::{
         CallId, CapabilityId, Citation, DataClass, DurationMs, Entry, MicroUsd, Reply, SideEffect, Stop, Timestamp,
         Tokens, ToolResult, Usage,
@@ -140,6 +141,9 @@ pub struct Turn {
     ledger: Ledger,
     usage: Usage,
     tainted: bool,
+    /// The user's own words, put together when they are first wanted.
+    said: OnceLock<Arc<Said>>,
+    heard: Vec<Arc<Heard>>,
     data_classes: BTreeSet<DataClass>,
     sources: Vec<Citation>,
     limits_reached: Vec<LimitKind>,
@@ -186,6 +190,8 @@ impl Turn {
             ledger: Ledger::default(),
             usage: Usage::default(),
             tainted: started.tainted,
+            said: OnceLock::new(),
+            heard: Vec::new(),
             data_classes: started.data_classes.iter().copied().collect(),
             sources: Vec::new(),
             limits_reached: Vec::new(),
@@ -408,6 +414,7 @@ impl Turn {
         self.history.push(Entry::Reply(Arc::clone(&reply)));
         let hosted = reply.hosted().next().is_some();
         self.tainted |= hosted;
+        self.heard.extend(reply.hosted().map(|output| Arc::new(Heard::hosted(replied.number, output))));
         self.sources.extend(reply.hosted().flat_map(|output| output.sources.iter().cloned()));
         self.last_reply = Some(Arc::clone(&reply));
         self.read_calls(&reply);
@@ -612,6 +619,10 @@ impl Turn {
     fn book(&mut self, call: &Call, outcome: &CallOutcome) -> bool {
         self.tokens_from_tools.0 = self.tokens_from_tools.0.saturating_add(outcome.tokens.0);
         self.tainted |= outcome.untrusted;
+        if outcome.untrusted {
+            let capability = call.capability().map_or(call.name.as_str(), CapabilityId::as_str);
+            self.heard.push(Arc::new(Heard::new(call.id.as_str(), capability, outcome.projection.content.as_str())));
+        }
         self.data_classes.extend(&outcome.data_classes);
         self.sources.extend(outcome.projection.citations.iter().cloned());
         if let Some(capability) = call.capability().cloned() {

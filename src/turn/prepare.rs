@@ -1,7 +1,10 @@
 //! The first step: from the input to intents, routes and the tools in front of the model. Pure but for reading
 //! what was observed of capabilities.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde_json::Value;
 
@@ -9,9 +12,9 @@ use crate::{
     capability::{Capability, Registry},
     intent::{DetectedIntent, Input, IntentReport, IntentSource},
     llm::{self, OnUnsupported, ToolChoice},
-    policy::{GateRequest, Stage, TurnFacts, raw_capability},
+    policy::{GateRequest, Said, Stage, TurnFacts, raw_capability},
     route::{Reliability, Route, RouteContext, RouteFacts},
-    types::{CapabilityId, CostClass, DurationMs, ExecutionMode, Intent, ToolName, Trigger},
+    types::{CapabilityId, CostClass, DurationMs, Entry, ExecutionMode, Intent, ToolName, Trigger},
 };
 
 use super::{Exposed, Parts, Prepared, Shown, Started, Withheld, internal, log::input_text};
@@ -98,7 +101,18 @@ fn turn_facts(started: &Started, trigger: Trigger) -> TurnFacts {
         model: started.model.model.to_string(),
         trigger,
         requires_approval_for_write: started.limits.requires_approval_for_write,
+        said: Arc::new(Said::new(said(started))),
+        heard: Vec::new(),
     }
+}
+
+/// The user's own words in the conversation, latest last.
+pub(super) fn said(started: &Started) -> String {
+    let before = started.history.iter().filter_map(|entry| match entry {
+        Entry::User(parts) => Some(input_text(parts)),
+        Entry::Reply(_) | Entry::Results(_) | Entry::Notice(_) => None,
+    });
+    before.chain([input_text(&started.input)]).collect::<Vec<_>>().join("\n")
 }
 
 struct Plan<'a> {
