@@ -48,7 +48,7 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
-pub use decision::{Decision, GateRequest, Obligation, Outcome, PolicyEngine, Principal, Stage, TurnFacts};
+pub use decision::{Approvers, Decision, GateRequest, Obligation, Outcome, PolicyEngine, Principal, Stage, TurnFacts};
 pub use error::{PolicyError, RuleProblem};
 pub use example::{CheckReport, Failure, Given, Question, check};
 pub use gate::{DEFAULT_RULES, Gate};

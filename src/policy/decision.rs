@@ -115,6 +115,18 @@ pub enum Obligation {
     CapTokens(u32),
     /// Let the capability run at most this many times in the turn.
     CapCalls(u32),
+    /// Only these people may approve.
+    Approvers(Approvers),
+}
+
+/// Who may approve a call that has to be asked about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Approvers {
+    /// One of these roles; empty: anybody who may decide at all.
+    pub roles: BTreeSet<String>,
+    /// Not the one on whose behalf the turn runs.
+    pub not_requester: bool,
 }
 
 /// The answer, with the reasons for it.
@@ -140,6 +152,15 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// Who may approve, as the rules that matched say.
+    pub fn approvers(&self) -> Approvers {
+        let said = self.obligations.iter().find_map(|obligation| match obligation {
+            Obligation::Approvers(approvers) => Some(approvers.clone()),
+            Obligation::Redact(_) | Obligation::CapTokens(_) | Obligation::CapCalls(_) => None,
+        });
+        said.unwrap_or_default()
+    }
+
     /// Whether a tool about which this was decided at [`Stage::Expose`] may be put in front of the model without
     /// asking anybody. A tool that would ask is shown, since its calls are decided again; one that the provider runs is
     /// not, since nothing can stop it once it is on the wire: a person has to agree before.

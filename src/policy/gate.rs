@@ -1,11 +1,11 @@
 //! The built-in policy engine.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeSet, fmt};
 
 use super::{
     condition::Facts,
     contract::ContractRules,
-    decision::{Decision, GateRequest, Obligation, Outcome, PolicyEngine, Stage},
+    decision::{Approvers, Decision, GateRequest, Obligation, Outcome, PolicyEngine, Stage},
     error::PolicyError,
     example,
     index::Index,
@@ -203,6 +203,7 @@ struct Obligations {
     redact: Vec<String>,
     cap_tokens: Option<u32>,
     cap_calls: Option<u32>,
+    approvers: Option<Approvers>,
 }
 
 impl Obligations {
@@ -213,7 +214,21 @@ impl Obligations {
                 Obligation::Redact(fields) => self.redact.extend(fields.iter().cloned()),
                 Obligation::CapTokens(tokens) => self.cap_tokens = least(self.cap_tokens, *tokens),
                 Obligation::CapCalls(calls) => self.cap_calls = least(self.cap_calls, *calls),
+                Obligation::Approvers(approvers) => self.restrict(approvers),
             }
+        }
+    }
+
+    /// Several rules on who may approve: all of them hold. Roles that have none in common leave nobody but a person
+    /// with all of them, so the first rule's stay.
+    fn restrict(&mut self, other: &Approvers) {
+        let own = self.approvers.get_or_insert_default();
+        own.not_requester |= other.not_requester;
+        let common: BTreeSet<String> = own.roles.intersection(&other.roles).cloned().collect();
+        if own.roles.is_empty() {
+            own.roles.clone_from(&other.roles);
+        } else if !common.is_empty() {
+            own.roles = common;
         }
     }
 
@@ -222,6 +237,7 @@ impl Obligations {
         self.redact.dedup();
         let redact = (!self.redact.is_empty()).then_some(Obligation::Redact(self.redact));
         let caps = [self.cap_tokens.map(Obligation::CapTokens), self.cap_calls.map(Obligation::CapCalls)];
-        redact.into_iter().chain(caps.into_iter().flatten()).collect()
+        let approvers = self.approvers.map(Obligation::Approvers);
+        redact.into_iter().chain(caps.into_iter().flatten()).chain(approvers).collect()
     }
 }

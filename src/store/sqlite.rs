@@ -17,9 +17,9 @@ use sqlx::{
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
-use crate::types::{MicroUsd, Timestamp, TurnId};
+use crate::types::{CapabilityId, MicroUsd, Timestamp, TurnId};
 
-use super::{Commit, EVENT_VERSION, Journal, StoreError, TurnHead, TurnState};
+use super::{Commit, EVENT_VERSION, Journal, Remembered, StoreError, TurnHead, TurnState};
 
 /// At most this many commits share a transaction.
 const GROUP: usize = 256;
@@ -222,6 +222,34 @@ impl Journal for SqliteJournal {
             let row = sqlx::query(find).bind(format!("{name}%")).fetch_optional(&self.readers).await?;
             let row = row.ok_or_else(|| StoreError::NotFound(name.to_owned()))?;
             Ok(read_head(&row)?)
+        }
+        .boxed()
+    }
+
+    fn remember(&self, approval: Remembered) -> BoxFuture<'_, Result<(), StoreError>> {
+        async move {
+            let body = serde_json::to_string(&approval).map_err(|error| sqlx::Error::Encode(error.into()))?;
+            sqlx::query("INSERT INTO remembered_approval (capability, body) VALUES ($1, $2)")
+                .bind(approval.capability.as_str())
+                .bind(body)
+                .execute(&self.readers)
+                .await?;
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn remembered<'a>(&'a self, capability: &'a CapabilityId) -> BoxFuture<'a, Result<Vec<Remembered>, StoreError>> {
+        async move {
+            let rows = sqlx::query("SELECT body FROM remembered_approval WHERE capability = $1")
+                .bind(capability.as_str())
+                .fetch_all(&self.readers)
+                .await?;
+            let read = |row: &SqliteRow| {
+                let body: &str = row.try_get(0)?;
+                serde_json::from_str(body).map_err(|error| sqlx::Error::Decode(error.into()))
+            };
+            Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
         }
         .boxed()
     }

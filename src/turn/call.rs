@@ -1,6 +1,6 @@
 //! One call of the current reply, from request to outcome.
 
-use crate::types::{CallId, CapabilityId, MicroUsd, SideEffect, ToolName};
+use crate::types::{CallId, CapabilityId, MicroUsd, SideEffect, Timestamp, ToolName};
 
 use super::event::{CallDecided, CallOutcome};
 
@@ -41,6 +41,10 @@ pub struct Call {
     pub decided: Option<Box<CallDecided>>,
     /// Whether a person approved it.
     pub approved: bool,
+    /// Who put other arguments in place of the model's.
+    pub edited_by: Option<String>,
+    /// When it was decided.
+    pub decided_at: Option<Timestamp>,
     /// How far it has come.
     pub stage: CallStage,
 }

@@ -8,11 +8,11 @@ use crate::{
     capability::Capability,
     execute::errors,
     llm::{arguments, names},
-    policy::{Decision, GateRequest, Obligation, Outcome, Stage, TurnFacts},
+    policy::{Decision, GateRequest, Obligation, Outcome, Principal, Stage, TurnFacts},
     types::{CallId, CapabilityId, ErrorCode, RiskClass, SideEffect, ToolError, ToolName, Trigger},
 };
 
-use super::{Call, CallDecided, CallStatus, Parts, Turn, Verdict, digest, outcome};
+use super::{Call, CallDecided, CallStatus, Parts, Turn, Verdict, digest, outcome, parts::Tool};
 
 /// Decides each of `calls`.
 pub(super) fn decide(parts: &Parts, turn: &Turn, calls: &[CallId]) -> Vec<CallDecided> {
@@ -57,6 +57,13 @@ pub(super) fn ask_gate(
     })
 }
 
+/// What an approval of a call is bound to: on whose behalf, the capability as it is defined now, and the arguments,
+/// however their keys are ordered and their numbers spelled.
+pub(super) fn binding(turn: &Turn, tool: &Tool, capability: &Capability, arguments: &Value) -> String {
+    let Principal { tenant, user, .. } = &*turn.started().principal;
+    digest::of_call(&format!("{tenant}\n{user}\n{}\n{}", capability.id, tool.hash), arguments)
+}
+
 /// One batch: calls admitted earlier in it count against the limits of those after them.
 struct Round<'a> {
     parts: &'a Parts,
@@ -91,6 +98,7 @@ impl Round<'_> {
             keyed: false,
             polling: false,
             decision: None,
+            remembered: None,
             verdict: Verdict::Run,
         };
         if let Err(refusal) = self.check(call, &mut decided) {
@@ -160,7 +168,7 @@ impl Round<'_> {
             decided.arguments = Some(read.value.to_string());
             decided.repairs = read.repairs;
         }
-        decided.digest = digest::of_call(capability.id.as_str(), &read.value);
+        decided.digest = binding(self.turn, &tool, capability, &read.value);
         Ok(read.value)
     }
 
@@ -168,7 +176,7 @@ impl Round<'_> {
         let used = self.turn.calls_of(&capability.id) + self.of.get(&capability.id).copied().unwrap_or(0);
         let cap = decision.obligations.iter().filter_map(|obligation| match obligation {
             Obligation::CapCalls(cap) => Some(*cap),
-            Obligation::Redact(_) | Obligation::CapTokens(_) => None,
+            Obligation::Redact(_) | Obligation::CapTokens(_) | Obligation::Approvers(_) => None,
         });
         let cap = cap.chain(capability.governance.max_calls_per_turn).min();
         if cap.is_some_and(|cap| used >= cap) {

@@ -28,6 +28,14 @@ pub(super) fn of_call(name: &str, arguments: &Value) -> String {
     of_bytes(text.as_bytes())
 }
 
+/// Whether two values are equal, however they are written.
+pub(super) fn same(one: &Value, other: &Value) -> bool {
+    let (mut left, mut right) = (String::new(), String::new());
+    canonical(one, &mut left);
+    canonical(other, &mut right);
+    left == right
+}
+
 /// Writes a value so that equal values give equal text: keys sorted, numbers in one spelling.
 fn canonical(value: &Value, out: &mut String) {
     match value {

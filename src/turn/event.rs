@@ -48,7 +48,7 @@ pub enum Event {
     /// The gate decided calls of the last reply.
     CallsDecided(Vec<CallDecided>),
     /// A person decided a waiting call.
-    ApprovalDecided(ApprovalDecided),
+    ApprovalDecided(Box<ApprovalDecided>),
     /// A call is about to run.
     CallStarted(CallStarted),
     /// A call has its outcome.
@@ -259,6 +259,9 @@ pub struct CallDecided {
     pub polling: bool,
     /// What the gate said; `None` when the call did not get so far.
     pub decision: Option<Decision>,
+    /// Who approved this before, in a way that covers the call: then nobody is asked again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remembered: Option<String>,
     /// What follows.
     pub verdict: Verdict,
 }
@@ -290,6 +293,20 @@ pub struct ApprovalDecided {
     pub reason: Option<String>,
     /// The outcome of a call that was rejected.
     pub rejection: Option<Box<CallOutcome>>,
+    /// What runs in place of what was proposed, where the person changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edit: Option<ApprovalEdit>,
+}
+
+/// Arguments that a person put in place of those the model proposed. They passed the schema and the gate.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ApprovalEdit {
+    /// The arguments in effect.
+    pub arguments: String,
+    /// Their digest.
+    pub digest: String,
+    /// What the gate says of them.
+    pub decision: Decision,
 }
 
 /// A call is about to run.

@@ -237,7 +237,7 @@ impl Turn {
             Event::ModelCallStarted(call) => self.on_model_call(call),
             Event::ModelReplied(replied) => self.on_reply(replied),
             Event::ModelCallFailed(failed) => self.on_model_failure(&failed.error),
-            Event::CallsDecided(decisions) => self.on_decisions(decisions),
+            Event::CallsDecided(decisions) => self.on_decisions(decisions, recorded.at),
             Event::ApprovalDecided(approval) => self.on_approval(approval),
             Event::CallStarted(started) => self.on_call_started(started),
             Event::CallFinished(finished) => self.on_call_finished(finished),
@@ -359,6 +359,9 @@ impl Turn {
         if !matches!(call.stage, CallStage::Waiting) {
             return Err("the call does not wait for a person");
         }
+        if approval.edit.is_some() && !approval.approved {
+            return Err("a rejected call has no effective arguments");
+        }
         (call.digest() == approval.digest).then_some(()).ok_or("it was given for other arguments")
     }
 
@@ -437,6 +440,8 @@ impl Turn {
                 complete: call.complete,
                 decided: None,
                 approved: false,
+                edited_by: None,
+                decided_at: None,
                 stage: CallStage::Requested,
             });
         }
@@ -489,7 +494,7 @@ impl Turn {
         self.enter(Phase::FinalReady);
     }
 
-    fn on_decisions(&mut self, decisions: &[CallDecided]) {
+    fn on_decisions(&mut self, decisions: &[CallDecided], at: Timestamp) {
         for decided in decisions {
             let stage = match &decided.verdict {
                 Verdict::Run => CallStage::Ready,
@@ -498,6 +503,8 @@ impl Turn {
             };
             if let Some(call) = self.call_mut(&decided.call) {
                 call.stage = stage;
+                call.approved = decided.remembered.is_some();
+                call.decided_at = Some(at);
                 call.decided = Some(Box::new(decided.clone()));
             }
         }
@@ -531,6 +538,12 @@ impl Turn {
         if approval.approved {
             call.approved = true;
             call.stage = CallStage::Ready;
+            if let (Some(edit), Some(decided)) = (&approval.edit, &mut call.decided) {
+                decided.arguments = Some(edit.arguments.clone());
+                decided.digest.clone_from(&edit.digest);
+                decided.decision = Some(edit.decision.clone());
+                call.edited_by = Some(approval.by.clone());
+            }
         } else {
             let outcome = match &approval.rejection {
                 Some(outcome) if !outcome.status.ran() => outcome.clone(),

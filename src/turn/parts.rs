@@ -109,6 +109,8 @@ pub struct Tool {
     pub definition: Arc<ToolDef>,
     /// What its arguments are checked against: the original schema.
     pub validator: Validator,
+    /// A hash of the whole contract: an approval ends when it changes.
+    pub hash: String,
 }
 
 /// Tools by capability, each made once.
@@ -145,7 +147,9 @@ fn make_tool(capability: &Capability) -> Result<Arc<Tool>, String> {
         strict: false,
         deferred: false,
     };
-    Ok(Arc::new(Tool { definition: Arc::new(definition), validator }))
+    let contract = serde_json::to_string(capability).map_err(|error| error.to_string())?;
+    let hash = super::digest::of_bytes(contract.as_bytes());
+    Ok(Arc::new(Tool { definition: Arc::new(definition), validator, hash }))
 }
 
 /// The description for the model: what, when, when not.

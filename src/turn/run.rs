@@ -125,7 +125,11 @@ impl Driver<'_> {
                     Outcome::Ask => call.approved,
                     Outcome::Deny => false,
                 };
-                (!allowed).then(|| (CallStatus::Denied, errors::denied(&decision)))
+                if allowed && call.approved && !self.is_what_was_shown(call, capability, &arguments) {
+                    Some((CallStatus::Denied, errors::changed_after_approval(&call.name)))
+                } else {
+                    (!allowed).then(|| (CallStatus::Denied, errors::denied(&decision)))
+                }
             }
             Some(_) => None,
         };
@@ -133,6 +137,12 @@ impl Driver<'_> {
         let outcome = outcome::refused(self.parts, call, status, error);
         self.log.record(Event::CallFinished(Box::new(CallFinished { call: id.clone(), outcome })))?;
         Ok(None)
+    }
+
+    /// Whether the capability is still defined as it was when a person approved the call.
+    fn is_what_was_shown(&self, call: &super::Call, capability: &Capability, arguments: &Value) -> bool {
+        let tool = self.parts.toolbox.get(capability);
+        tool.is_ok_and(|tool| decide::binding(self.log.turn(), &tool, capability, arguments) == call.digest())
     }
 
     /// Starts a call that had to wait for its slot. It is journalled as started only now: in the queue nothing ran.

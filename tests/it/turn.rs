@@ -248,7 +248,7 @@ async fn a_rejected_call_never_runs_and_the_model_may_be_told() {
     let runtime = stage.builder.build().unwrap();
     let waiting = runtime.turn("refund it").on_reject(OnReject::Continue).run().await.unwrap();
     let TurnEnd::Waiting(requests) = &waiting.end else { panic!("{:?}", waiting.end) };
-    let no = agcore::turn::ApprovalAnswer { approved: false, by: "me".into(), reason: Some("too much".into()) };
+    let no = agcore::turn::ApprovalAnswer::no("me", "too much");
     let turn = &waiting.turn.started().turn;
     runtime.approve(turn, requests[0].call.as_str(), None, &no).await.unwrap();
     let outcome = runtime.resume(turn, Company::default()).await.unwrap();

@@ -51,14 +51,15 @@ fn any_event(turn: &Turn, choice: u8) -> Event {
         5 => Event::LimitReached(LimitKind::WallTime),
         6 => Event::Cancelled { by: "me".into() },
         7 => Event::Resumed(Resumed { by: "me".into() }),
-        8 => Event::ApprovalDecided(ApprovalDecided {
+        8 => Event::ApprovalDecided(Box::new(ApprovalDecided {
             call,
             digest: "digest of call_1".into(),
             approved: choice.is_multiple_of(2),
             by: "me".into(),
             reason: None,
+            edit: None,
             rejection: None,
-        }),
+        })),
         9 => Event::LimitReached(LimitKind::Cost),
         _ => Event::ModelCallStarted(ModelCallStarted {
             number: turn.model_calls() + 1,

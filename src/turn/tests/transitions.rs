@@ -74,13 +74,17 @@ fn an_approval_for_other_arguments_is_refused() {
         approved: true,
         by: "me".into(),
         reason: None,
+        edit: None,
         rejection: None,
     };
     let seq = world.turn.next_seq();
-    let wrong =
-        Recorded { seq, at: Timestamp::from_ms(9), event: Event::ApprovalDecided(approval("digest of call_2")) };
+    let wrong = Recorded {
+        seq,
+        at: Timestamp::from_ms(9),
+        event: Event::ApprovalDecided(Box::new(approval("digest of call_2"))),
+    };
     assert_eq!(world.turn.apply(&wrong).unwrap_err().why, "it was given for other arguments");
-    world.record(Event::ApprovalDecided(approval("digest of call_1")));
+    world.record(Event::ApprovalDecided(Box::new(approval("digest of call_1"))));
     assert_eq!(world.turn.next(), Step::Execute(vec![id(1)]));
 }
 
@@ -186,14 +190,15 @@ fn time_spent_waiting_for_a_person_or_down_is_not_counted() {
     call_model(&mut world, reply(&["a"], "", Stop::ToolCalls));
     world.record(Event::CallsDecided(vec![decided(&id(1), SideEffect::Destructive, false, Verdict::Ask)]));
     let before = world.turn.active();
-    let late = Event::ApprovalDecided(ApprovalDecided {
+    let late = Event::ApprovalDecided(Box::new(ApprovalDecided {
         call: id(1),
         digest: "digest of call_1".into(),
         approved: true,
         by: "me".into(),
         reason: None,
+        edit: None,
         rejection: None,
-    });
+    }));
     let days = Timestamp::from_ms(500_000_000);
     world.turn.apply(&Recorded { seq: world.turn.next_seq(), at: days, event: late }).unwrap();
     assert_eq!(world.turn.active(), before);

@@ -117,6 +117,7 @@ pub(super) fn decided(call: &CallId, side_effect: SideEffect, keyed: bool, verdi
         keyed,
         polling: false,
         decision: None,
+        remembered: None,
         verdict,
     }
 }
@@ -251,14 +252,15 @@ impl World {
     fn approve(&mut self, call: &CallId) {
         let digest = self.turn.call(call).unwrap().digest().to_owned();
         let approved = self.roll(&format!("approve {call}"), 3) > 0;
-        self.record(Event::ApprovalDecided(ApprovalDecided {
+        self.record(Event::ApprovalDecided(Box::new(ApprovalDecided {
             call: call.clone(),
             digest,
             approved,
             by: "me".into(),
             reason: None,
+            edit: None,
             rejection: None,
-        }));
+        })));
     }
 
     pub(super) fn run(&mut self) {
