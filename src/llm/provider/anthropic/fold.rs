@@ -58,8 +58,6 @@ pub(super) struct Delta<'a> {
     #[serde(borrow)]
     pub(super) content: Str<'a>,
     #[serde(borrow)]
-    pub(super) encrypted_content: Str<'a>,
-    #[serde(borrow)]
     pub(super) citation: Option<&'a RawValue>,
 }
 
