@@ -1,5 +1,0 @@
-#![no_main]
-
-use agcore::types::Api;
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| agcore_fuzz::any_bytes(Api::Generation, data));
