@@ -67,7 +67,7 @@ pub async fn story() -> Result<Story, Failed> {
     };
     let turn = &waiting.turn.started().turn;
     for request in requests {
-        let yes = ApprovalAnswer { approved: true, by: "the shop manager".to_owned(), reason: None };
+        let yes = ApprovalAnswer::yes("the shop manager");
         runtime.approve(turn, request.call.as_str(), Some(&request.digest), &yes).await?;
     }
     let done = runtime.resume(turn, Company::default()).await?;

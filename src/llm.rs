@@ -33,7 +33,10 @@ pub use hosted::{HostedTool, PARAMETERS as HOSTED_PARAMETERS, Place, Spelling};
 pub use model::{Model, ModelError, ModelErrorKind, ReplyEvent, ReplySink};
 pub use pick::{Choice, EXTRACTIVE, PickError, Picked, Wanted, pick};
 pub use price::{LongRates, PerMillion, Price, PriceTable, Rates};
-pub use profile::{AnswerSchema, ApiProfile, Auth, CallIds, ChoiceWord, Echo, ModelBody, Profile, ProfileError, Roles};
+pub use profile::{
+    AnswerSchema, ApiProfile, Auth, CallIds, ChoiceWord, Echo, ModelBody, Profile, ProfileError, Roles,
+    intent_of_hosted,
+};
 pub use request::{ModelRequest, OnUnsupported, ToolChoice, ToolDef};
 pub use retry::CallLimits;
 pub use sse::{SseError, SseEvent, SseParser};

@@ -23,8 +23,9 @@
 //!
 //! Variables of `when`: `principal.{tenant, user, roles, scopes}`, `capability.{id, intent, namespace, risk,
 //! side_effect, mode, cost_class, trust, data_classes, pii_allowed, idempotency_key_required}`, `turn.{tainted,
-//! data_classes, tool_calls, data_class, region, provider, model, trigger, requires_approval_for_write}`, `args`,
-//! `resource` (empty when there was no look-up) and `tool_name`. Functions: `size`, `contains`, `startsWith`,
+//! data_classes, tool_calls, data_class, region, provider, model, trigger, requires_approval_for_write, tainted_by}`,
+//! `user.{spoke, asks, asked, names_hosts}` (what the user's words ask for; whether they ask for what this capability does),
+//! `call.{from_user, anchored, unnamed, from_untrusted, new_host}` (where its values come from), `args`, `resource` (empty when there was no look-up) and `tool_name`. Functions: `size`, `contains`, `startsWith`,
 //! `endsWith`, `matches` (with a literal pattern), `int`, `double`, `string`, and the macros `has`, `all`, `exists`,
 //! `exists_one`, `filter`, `map`.
 //!
@@ -40,14 +41,16 @@ mod explain;
 mod gate;
 mod index;
 mod load;
+mod origin;
 mod pattern;
 mod raw;
 mod rule;
 #[cfg(test)]
 mod tests;
 
-pub use decision::{Decision, GateRequest, Obligation, Outcome, PolicyEngine, Principal, Stage, TurnFacts};
+pub use decision::{Approvers, Decision, GateRequest, Obligation, Outcome, PolicyEngine, Principal, Stage, TurnFacts};
 pub use error::{PolicyError, RuleProblem};
 pub use example::{CheckReport, Failure, Given, Question, check};
 pub use gate::{DEFAULT_RULES, Gate};
+pub use origin::{Action, Asked, CallOrigin, Heard, Said, Unnamed};
 pub use raw::raw_capability;

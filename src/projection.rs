@@ -53,7 +53,7 @@ impl ProjectionInput<'_> {
     pub fn budget(&self) -> Tokens {
         let caps = self.obligations.iter().filter_map(|obligation| match obligation {
             Obligation::CapTokens(most) => Some(u64::from(*most)),
-            Obligation::Redact(_) | Obligation::CapCalls(_) => None,
+            Obligation::Redact(_) | Obligation::CapCalls(_) | Obligation::Approvers(_) => None,
         });
         let limit = u64::from(self.output.projection.max_tokens).min(self.remaining.0 / 2);
         Tokens(caps.fold(limit, u64::min).max(LEAST_BUDGET.0))

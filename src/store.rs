@@ -9,7 +9,9 @@ use std::fmt;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use crate::types::{MicroUsd, TenantId, Timestamp, TraceId, TurnId};
+use serde_json::{Map, Value};
+
+use crate::types::{CapabilityId, MicroUsd, TenantId, Timestamp, TraceId, TurnId, UserId};
 
 pub use memory::MemoryJournal;
 pub use sqlite::SqliteJournal;
@@ -145,4 +147,32 @@ pub trait Journal: Send + Sync + fmt::Debug {
 
     /// Finds the turn that an id, a trace id or the beginning of either names.
     fn find<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<TurnHead, StoreError>>;
+
+    /// Keeps an approval for calls to come.
+    fn remember(&self, approval: Remembered) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// The approvals that were kept for a capability.
+    fn remembered<'a>(&'a self, capability: &'a CapabilityId) -> BoxFuture<'a, Result<Vec<Remembered>, StoreError>>;
+}
+
+/// An approval that holds for calls to come: of one principal, for one capability as it was defined then, and for equal
+/// arguments or those that fit a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remembered {
+    /// The digest of exactly what was approved.
+    pub digest: String,
+    /// The capability.
+    pub capability: CapabilityId,
+    /// The hash of its definition.
+    pub definition: String,
+    /// On whose behalf.
+    pub tenant: TenantId,
+    /// On whose behalf.
+    pub user: UserId,
+    /// Argument values that have to be equal; `None` binds to the digest.
+    pub pattern: Option<Map<String, Value>>,
+    /// Who approved.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
 }

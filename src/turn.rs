@@ -12,6 +12,7 @@ mod machine;
 mod progress;
 
 mod answer;
+mod approve;
 mod ask;
 mod decide;
 mod digest;
@@ -29,18 +30,19 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+pub use approve::{decide_approval, requests};
 pub use call::{Call, CallStage};
-pub use drive::{Company, TurnEnd, TurnOutcome, decide_approval, requests, resume, run};
+pub use drive::{Company, TurnEnd, TurnOutcome, resume, run};
 pub use error::TurnError;
 pub use event::{
-    ApprovalDecided, CallDecided, CallFinished, CallOutcome, CallStarted, CallStatus, EndReason, Ended, Event, Exposed,
-    LimitKind, ModelCallFailed, ModelCallStarted, ModelOptions, ModelReplied, OnReject, Prepared, Recorded, Resumed,
-    Started, Verdict, Withheld,
+    ApprovalDecided, ApprovalEdit, CallDecided, CallFinished, CallOutcome, CallStarted, CallStatus, EndReason, Ended,
+    Event, Exposed, LimitKind, ModelCallFailed, ModelCallStarted, ModelOptions, ModelReplied, OnReject, Prepared,
+    Recorded, Resumed, Started, Verdict, Withheld,
 };
 pub use ledger::Ledger;
 pub use log::{input_text, read_events};
 pub use machine::{IllegalEvent, ModelStep, Phase, Step, Turn};
 pub use parts::{Parts, Shown, Tool, Toolbox, is_searchable};
-pub use watch::{ApprovalAnswer, ApprovalRequest, Approver, Watcher};
+pub use watch::{ApprovalAnswer, ApprovalRequest, Approver, Remember, Watcher};
 
 use drive::Driver;

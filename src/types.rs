@@ -11,7 +11,9 @@ mod time;
 mod usage;
 
 pub use call::{ArtifactRef, Content, ErrorCode, Projection, ProjectionKind, ToolCall, ToolError, ToolOutput};
-pub use class::{Api, CostClass, DataClass, ExecutionMode, Region, RiskClass, SideEffect, Trigger, Trust};
+pub use class::{
+    Api, ArgumentRole, CostClass, DataClass, ExecutionMode, Region, RiskClass, SideEffect, Trigger, Trust,
+};
 pub use id::{
     ArtifactId, CallId, CapabilityId, IdError, Intent, ModelName, ProviderName, RuleId, Scope, TenantId, ToolName,
     TraceId, TurnId, UserId,
@@ -23,8 +25,3 @@ pub use message::{
 pub use money::MicroUsd;
 pub use time::{DurationMs, Timestamp};
 pub use usage::{Tokens, Usage};
-
-/// For `skip_serializing_if`: a field that holds its usual value need not be written.
-pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}

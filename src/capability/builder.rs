@@ -12,8 +12,8 @@ use super::{
     intents, schema,
 };
 use crate::types::{
-    CapabilityId, CostClass, DataClass, DurationMs, ExecutionMode, Intent, MicroUsd, ProviderName, Region, RiskClass,
-    Scope, SideEffect, Trust,
+    ArgumentRole, CapabilityId, CostClass, DataClass, DurationMs, ExecutionMode, Intent, MicroUsd, ProviderName,
+    Region, RiskClass, Scope, SideEffect, Trust,
 };
 
 /// Says what a capability is; [`build`](Self::build) fills in the rest and checks it.
@@ -246,6 +246,12 @@ impl CapabilityBuilder {
         data_class(class: DataClass) => data_classes << class;
         /// Adds a host, or a named set of hosts, it may reach.
         allowed_domain(domain: impl Into<String>) => allowed_domains << domain.into();
+    }
+    /// Says what an argument is, where its name does not.
+    #[must_use]
+    pub fn argument(mut self, name: impl Into<String>, role: ArgumentRole) -> Self {
+        self.draft.arguments.insert(name.into(), role);
+        self
     }
     flags! {
         /// Personal data may be sent to it.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::types::{
-    CapabilityId, CostClass, DataClass, DurationMs, ExecutionMode, Intent, MicroUsd, ProviderName, Region, RiskClass,
-    Scope, SideEffect, Trust,
+    ArgumentRole, CapabilityId, CostClass, DataClass, DurationMs, ExecutionMode, Intent, MicroUsd, ProviderName,
+    Region, RiskClass, Scope, SideEffect, Trust,
 };
 
 /// One declared tool.
@@ -314,6 +314,9 @@ pub struct Governance {
     pub pii_allowed: bool,
     /// Hosts, or named sets such as `official_docs`, it may reach; empty means no bound of its own.
     pub allowed_domains: Vec<String>,
+    /// What its arguments are, by name, where the name does not say it (`to`, `url`, `amount`, `event_id` and `body` do).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, ArgumentRole>,
     /// Whether a person has to agree.
     pub approval: Approval,
 }

@@ -1,6 +1,6 @@
 //! A capability in the making: what was said, before defaults fill in what was not.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Value, json};
 
@@ -15,8 +15,8 @@ use super::{
     schema,
 };
 use crate::types::{
-    CapabilityId, CostClass, DataClass, DurationMs, ExecutionMode, Intent, MicroUsd, Region, RiskClass, Scope,
-    SideEffect, Trust,
+    ArgumentRole, CapabilityId, CostClass, DataClass, DurationMs, ExecutionMode, Intent, MicroUsd, Region, RiskClass,
+    Scope, SideEffect, Trust,
 };
 
 /// How long a call may take when nothing else is said.
@@ -86,6 +86,7 @@ pub(super) struct Draft {
     pub(super) data_classes: Vec<DataClass>,
     pub(super) pii_allowed: bool,
     pub(super) allowed_domains: Vec<String>,
+    pub(super) arguments: BTreeMap<String, ArgumentRole>,
     pub(super) approval: Option<Approval>,
     /// Shipped with agcore: the only capabilities that are trusted without saying so.
     pub(super) built_in: bool,
@@ -186,6 +187,7 @@ impl Draft {
             data_classes: self.data_classes.clone(),
             pii_allowed: self.pii_allowed,
             allowed_domains: self.allowed_domains.clone(),
+            arguments: self.arguments.clone(),
             approval: self.approval.unwrap_or_default(),
         }
     }

@@ -57,6 +57,7 @@ const LAYERS: [(&str, &[&str]); 5] = [
             "data_classes",
             "pii_allowed",
             "allowed_domains",
+            "arguments",
             "approval",
         ],
     ),
@@ -274,6 +275,7 @@ fn read_governance(fields: &Fields<'_>, draft: &mut Draft) -> Result<(), Located
     draft.data_classes = fields.words("data_classes", &words(DataClass::ALL, DataClass::as_str))?;
     draft.pii_allowed = fields.flag("pii_allowed")?.unwrap_or_default();
     draft.allowed_domains = fields.texts("allowed_domains")?.unwrap_or_default();
+    draft.arguments = fields.shaped("arguments")?.unwrap_or_default();
     draft.approval = match fields.node("approval").map(|node| &node.kind) {
         Some(Kind::Bool(true)) => Some(Approval::Always),
         Some(Kind::Bool(false)) => Some(Approval::Never),

@@ -86,6 +86,7 @@ pub const KEYS: &[Key] = &[
         "whether business writes and destructive calls wait for a person",
     ),
     key("limits.tool_timeout_ms", Kind::Count, "time for one tool call"),
+    key("limits.approval_ttl_ms", Kind::Count, "how long a question to a person stands"),
     key("principal.tenant", Kind::Text, "tenant"),
     key("principal.user", Kind::Text, "user"),
     key("principal.roles", Kind::List, "roles, for policy rules"),

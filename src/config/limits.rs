@@ -75,6 +75,9 @@ pub struct Limits {
     /// How long one tool call may take when its contract does not say. 15,000 ms; up to 1 h.
     #[serde(rename = "tool_timeout_ms")]
     pub tool_timeout: DurationMs,
+    /// How long a question to a person stands before the call does not run. 7 days; up to 90 days.
+    #[serde(rename = "approval_ttl_ms")]
+    pub approval_ttl: DurationMs,
 }
 
 impl Default for Limits {
@@ -88,6 +91,7 @@ impl Default for Limits {
             max_same_tool_retries: 2,
             requires_approval_for_write: true,
             tool_timeout: DurationMs(15_000),
+            approval_ttl: DurationMs(7 * 24 * HOUR_MS),
         }
     }
 }
@@ -142,6 +146,7 @@ impl Limits {
         range("max_context_tokens_from_tools", "tokens", 4_000..=200_000, 256..=10_000_000),
         range("max_same_tool_retries", "retries", 0..=3, 0..=20),
         range("tool_timeout_ms", "ms", 1_000..=120_000, 10..=HOUR_MS),
+        range("approval_ttl_ms", "ms", HOUR_MS..=14 * 24 * HOUR_MS, 1_000..=90 * 24 * HOUR_MS),
     ];
 
     /// The defaults with the wall time of `tier`.
@@ -172,7 +177,7 @@ impl Limits {
     }
 
     /// The values in the order of [`Limits::RANGES`].
-    fn values(&self) -> [u64; 7] {
+    fn values(&self) -> [u64; 8] {
         [
             u64::from(self.max_tool_iterations),
             u64::from(self.max_tool_calls_per_turn),
@@ -181,6 +186,7 @@ impl Limits {
             self.max_context_tokens_from_tools.0,
             u64::from(self.max_same_tool_retries),
             self.tool_timeout.0,
+            self.approval_ttl.0,
         ]
     }
 }
@@ -220,6 +226,7 @@ mod tests {
                 max_same_tool_retries: 2,
                 requires_approval_for_write: true,
                 tool_timeout: DurationMs(15_000),
+                approval_ttl: DurationMs(604_800_000),
             }
         );
         assert_eq!(limits.check(), Ok(Vec::new()));

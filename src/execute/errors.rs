@@ -81,6 +81,15 @@ pub fn denied(decision: &Decision) -> ToolError {
     .developer(developer)
 }
 
+/// The tool is not what it was when a person approved the call.
+pub fn changed_after_approval(name: &str) -> ToolError {
+    ToolError::new(
+        ErrorCode::PolicyDenied,
+        format!("`{name}` changed after a person approved this call, so the approval does not hold and it did not run"),
+        "Ask for the call again; a person then sees the tool as it is now.",
+    )
+}
+
 /// A person said no, perhaps with a note for the model.
 pub fn rejected(note: Option<&str>) -> ToolError {
     let note = note.map_or_else(String::new, |note| format!(": {note}"));
@@ -195,6 +204,7 @@ mod tests {
             lifted: vec![],
             obligations: vec![],
             errors: vec!["rule x: no such variable".into()],
+            unnamed: vec![],
         };
         vec![
             timeout(DurationMs(15_000)),

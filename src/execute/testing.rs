@@ -90,6 +90,7 @@ pub(crate) fn capability(id: &str) -> Capability {
             data_classes: vec![],
             pii_allowed: false,
             allowed_domains: vec![],
+            arguments: Default::default(),
             approval: Approval::ByPolicy,
         },
     }

@@ -343,6 +343,10 @@ impl Model for HttpModel {
         self.prices.as_ref()?.worst_case(self.target.origin.model.as_str(), prompt, output, hosted * HOSTED_CALLS)
     }
 
+    fn takes_hosted(&self, tool: &Value, beside_functions: bool) -> Result<(), String> {
+        self.target.takes_hosted(tool, beside_functions)
+    }
+
     fn supports(&self, choice: &ToolChoice) -> bool {
         self.target.api.supports(choice)
     }

@@ -115,6 +115,16 @@ impl Target {
         Some(Self { origin: Arc::new(profile.origin(api, model)), api: settings, fields })
     }
 
+    /// Whether a raw provider tool can be sent here, and sent beside function tools. A type that the profile does not
+    /// know is let through where raw tools are: the provider knows more than a dated file.
+    pub(super) fn takes_hosted(&self, tool: &Value, beside_functions: bool) -> Result<(), String> {
+        let Origin { provider, api, model, .. } = &*self.origin;
+        if !self.api.builtin_tools {
+            return Err(format!("`{provider}` takes no hosted tools through `{api}`"));
+        }
+        self.api.spelling_of(tool).map_or(Ok(()), |spelling| spelling.fits(model.as_str(), beside_functions))
+    }
+
     /// Whether a reply came from here, so that its raw items may go back as they are.
     pub(super) fn issued(&self, origin: &Origin) -> bool {
         let own = &self.origin;

@@ -51,7 +51,7 @@ pub(super) fn offer(request: &ModelRequest, target: &Target, block: Arc<ToolBloc
         ToolChoice::Required | ToolChoice::Named(_) if !target.api.supports(&request.tool_choice) => {
             let error = unsupported_choice(request, target);
             match request.on_unsupported {
-                OnUnsupported::Error => return Err(error),
+                OnUnsupported::Error | OnUnsupported::Reroute => return Err(error),
                 OnUnsupported::Drop => notices.push(format!("{error}; the choice was left to the model")),
             }
             None

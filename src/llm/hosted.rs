@@ -137,7 +137,7 @@ pub(super) fn spell(request: &ModelRequest, target: &Target) -> Result<Spelt, Wi
                 api: target.origin.api,
             };
             match request.on_unsupported {
-                OnUnsupported::Error => return Err(error),
+                OnUnsupported::Error | OnUnsupported::Reroute => return Err(error),
                 OnUnsupported::Drop => spelt.notices.push(format!("{error}; it was dropped")),
             }
         }
@@ -168,15 +168,9 @@ fn one(tool: &HostedTool, request: &ModelRequest, target: &Target, spelt: &mut S
             format!("it offers {}", known.join(", "))
         }
     })?;
-    let fits = |patterns: &[String]| patterns.iter().any(|pattern| glob(pattern, model));
-    if !spelling.models.is_empty() && !fits(&spelling.models) {
-        return Err(format!("the model `{model}` does not have it"));
-    }
+    spelling.fits(model, !request.tools_defs.is_empty())?;
     if spelling.unconfirmed && !tool.allow_unconfirmed {
         return Err("its shapes there are not confirmed; set `allow_unconfirmed` to send it all the same".to_owned());
-    }
-    if !request.tools_defs.is_empty() && fits(&spelling.alone) {
-        return Err(format!("the model `{model}` does not take it beside function tools"));
     }
     let written = write(tool, spelling)?;
     spelt.tools.extend(written.0.map(Value::Object));
@@ -271,6 +265,18 @@ pub(super) fn raw_kind(tool: &Value) -> Option<&str> {
 }
 
 impl Spelling {
+    /// Whether a model has the tool, and takes it beside function tools where there are some.
+    pub(super) fn fits(&self, model: &str, beside_functions: bool) -> Result<(), String> {
+        let fits = |patterns: &[String]| patterns.iter().any(|pattern| glob(pattern, model));
+        if !self.models.is_empty() && !fits(&self.models) {
+            return Err(format!("the model `{model}` does not have it"));
+        }
+        if beside_functions && fits(&self.alone) {
+            return Err(format!("capability_conflict: the model `{model}` does not take it beside function tools"));
+        }
+        Ok(())
+    }
+
     /// Whether a raw provider tool of this type is this tool.
     pub(super) fn is(&self, kind: &str) -> bool {
         let own = self.tool.as_ref().map(|tool| json!(tool));

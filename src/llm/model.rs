@@ -4,9 +4,10 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::types::{DurationMs, MicroUsd, Origin, Reply, Usage};
+use crate::types::{Api, DurationMs, MicroUsd, Origin, Reply, Usage};
 
 use super::{Conversation, ModelRequest, ToolChoice};
 
@@ -148,6 +149,20 @@ pub trait Model: Send + Sync + fmt::Debug {
 
     /// The most a request can cost: its prompt and the whole output budget. `None` when the price is not known.
     fn worst_case(&self, request: &ModelRequest, conversation: &Conversation) -> Option<MicroUsd>;
+
+    /// Whether a raw provider tool can be sent to this model, and sent beside function tools.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn takes_hosted(&self, tool: &Value, beside_functions: bool) -> Result<(), String> {
+        let _ = (tool, beside_functions);
+        match self.origin().api {
+            Api::Chat => Err("the Chat Completions surface has no hosted tools".to_owned()),
+            Api::Generation => Err("DashScope's own format takes search as a parameter, not as a tool".to_owned()),
+            Api::Local => Err("a local model has no hosted tools".to_owned()),
+            Api::Responses | Api::Messages | Api::GenerateContent | Api::Interactions | Api::Conversations => Ok(()),
+        }
+    }
 
     /// Whether the model can be held to this choice of tools. Where it cannot, a request with it is refused.
     fn supports(&self, choice: &ToolChoice) -> bool {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::types::{Api, HostedKind, ModelName, Origin, ProviderName, Region};
+use crate::types::{Api, HostedKind, Intent, ModelName, Origin, ProviderName, Region};
 
 use super::{
     PriceTable, Spelling, ToolChoice, hosted,
@@ -100,6 +100,9 @@ pub struct ApiProfile {
     /// Whether every function must be strict: one whose schema cannot be is withheld.
     #[serde(default)]
     pub strict_only: bool,
+    /// Whether its strict subset is DeepSeek's instead of OpenAI's (Chat).
+    #[serde(default)]
+    pub deepseek_strict: bool,
     /// Which of its own assistant messages go back with their reasoning text (Chat).
     #[serde(default)]
     pub echo_reasoning: Echo,
@@ -328,6 +331,24 @@ impl Profile {
         let base = bases.get(&region).or_else(|| bases.get(&Region::Global)).or_else(|| bases.values().next());
         base.map(String::as_str)
     }
+}
+
+/// The intent that a raw provider tool of this type serves, whoever's type it is.
+pub fn intent_of_hosted(kind: &str) -> Option<Intent> {
+    let spelt = Profile::shipped().iter().flat_map(|profile| profile.apis.values()).flat_map(|api| &api.hosted);
+    let (found, _) = spelt.into_iter().find(|(_, spelling)| spelling.is(kind))?;
+    let intent = match found {
+        HostedKind::Search => "web.search",
+        HostedKind::Fetch => "url.fetch",
+        HostedKind::Code => "code.exec",
+        HostedKind::FileSearch => "kb.search",
+        HostedKind::Image => "image.generate",
+        HostedKind::ToolSearch => "tool.search",
+        HostedKind::Maps | HostedKind::Computer | HostedKind::Mcp | HostedKind::McpApproval | HostedKind::Other(_) => {
+            return None;
+        }
+    };
+    Intent::new(intent).ok()
 }
 
 /// A profile that cannot be used.

@@ -50,6 +50,9 @@ pub enum OnUnsupported {
     /// Refuse before anything is sent; the error names what it was.
     #[default]
     Error,
+    /// Let another candidate for the same intent serve, and say so in what was prepared. Only a turn can do that; what
+    /// is still there when a request is built is refused like with `error`.
+    Reroute,
     /// Leave it out and say so in the reply's notices.
     Drop,
 }

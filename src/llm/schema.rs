@@ -25,6 +25,7 @@ mod root;
 mod shape;
 mod strict;
 mod strict_anthropic;
+mod strict_deepseek;
 mod tree;
 
 pub use back::BackMap;
@@ -46,6 +47,8 @@ pub enum SchemaDialect {
     /// Anthropic's strict mode: every object closed, no recursion, no bounds. Falls back to
     /// [`Anthropic`](Self::Anthropic) when the schema does not convert without loss.
     AnthropicStrict,
+    /// DeepSeek's strict mode (beta). Falls back to [`OpenAi`](Self::OpenAi) when the schema does not convert without loss.
+    DeepSeekStrict,
     /// Gemini's `parameters`: the OpenAPI-like subset, no references, enums of strings.
     Gemini,
 }
@@ -148,6 +151,7 @@ pub fn convert(original: &Value, dialect: SchemaDialect) -> Result<Converted, Sc
         SchemaDialect::Anthropic => (lenient::anthropic(normal, &mut log), false),
         SchemaDialect::Gemini => (gemini::convert(normal, &mut log), false),
         SchemaDialect::OpenAiStrict => strictly(normal, &mut log, strict::convert, lenient::openai),
+        SchemaDialect::DeepSeekStrict => strictly(normal, &mut log, strict_deepseek::convert, lenient::openai),
         SchemaDialect::AnthropicStrict => strictly(normal, &mut log, strict_anthropic::convert, lenient::anthropic),
     };
     Ok(Converted { schema, strict, log: log.changes })

@@ -265,7 +265,7 @@ pub(super) fn without_builtin(
         let (provider, api) = (target.origin.provider.clone(), target.origin.api);
         let error = WireError::UnsupportedTool { index, kind, provider, api };
         match request.on_unsupported {
-            super::OnUnsupported::Error => return Err(error),
+            super::OnUnsupported::Error | super::OnUnsupported::Reroute => return Err(error),
             super::OnUnsupported::Drop => notices.push(format!("{error}; it was dropped")),
         }
     }

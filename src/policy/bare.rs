@@ -63,6 +63,7 @@ pub(super) fn bare_capability(id: CapabilityId, intent: Intent, risk: RiskClass)
             data_classes: Vec::new(),
             pii_allowed: false,
             allowed_domains: Vec::new(),
+            arguments: Default::default(),
             approval: Approval::ByPolicy,
         },
     }

@@ -48,9 +48,9 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// Whether it speaks of the call itself (`args`, `resource`, `tool_name`), and so has no answer before there is one.
+    /// Whether it speaks of the call itself (`args`, `resource`, `tool_name`, `call`), and so has no answer before there is one.
     pub(super) fn needs_call(&self) -> bool {
-        self.uses.args || self.uses.resource || self.uses.tool_name
+        self.uses.args || self.uses.resource || self.uses.tool_name || self.uses.call
     }
 
     /// Whether it holds.

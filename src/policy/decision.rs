@@ -1,10 +1,11 @@
 //! What the gate is asked and what it answers.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::origin::{Heard, Said, Unnamed};
 use crate::{
     capability::Capability,
     types::{DataClass, ExecutionMode, Region, RuleId, Scope, TenantId, ToolName, Trigger, UserId},
@@ -18,10 +19,8 @@ pub struct Principal {
     /// The user.
     pub user: UserId,
     /// Roles, for rules.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub roles: BTreeSet<String>,
     /// What the user may do.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub scopes: BTreeSet<Scope>,
 }
 
@@ -56,6 +55,12 @@ pub struct TurnFacts {
     pub trigger: Trigger,
     /// Whether writes of high risk wait for a person (limit `requires_approval_for_write`).
     pub requires_approval_for_write: bool,
+    /// What the user said.
+    #[serde(skip)]
+    pub said: Arc<Said>,
+    /// What untrusted sources said, in the order it was heard.
+    #[serde(skip)]
+    pub heard: Vec<Arc<Heard>>,
 }
 
 /// The question: may this principal see, or call, this capability, now, with these arguments?
@@ -110,6 +115,18 @@ pub enum Obligation {
     CapTokens(u32),
     /// Let the capability run at most this many times in the turn.
     CapCalls(u32),
+    /// Only these people may approve.
+    Approvers(Approvers),
+}
+
+/// Who may approve a call that has to be asked about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Approvers {
+    /// One of these roles; empty: anybody who may decide at all.
+    pub roles: BTreeSet<String>,
+    /// Not the one on whose behalf the turn runs.
+    pub not_requester: bool,
 }
 
 /// The answer, with the reasons for it.
@@ -124,17 +141,26 @@ pub struct Decision {
     /// Every rule that matched, the deciding one among them.
     pub matched: Vec<RuleId>,
     /// Rules that would have matched but were lifted by another.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lifted: Vec<RuleId>,
     /// What must be done along with it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub obligations: Vec<Obligation>,
     /// Rules whose evaluation failed, with the error: each of them denies.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
+    /// The arguments whose value the user did not name, where that played a part: what to look at before agreeing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unnamed: Vec<Unnamed>,
 }
 
 impl Decision {
+    /// Who may approve, as the rules that matched say.
+    pub fn approvers(&self) -> Approvers {
+        let said = self.obligations.iter().find_map(|obligation| match obligation {
+            Obligation::Approvers(approvers) => Some(approvers.clone()),
+            Obligation::Redact(_) | Obligation::CapTokens(_) | Obligation::CapCalls(_) => None,
+        });
+        said.unwrap_or_default()
+    }
+
     /// Whether a tool about which this was decided at [`Stage::Expose`] may be put in front of the model without
     /// asking anybody. A tool that would ask is shown, since its calls are decided again; one that the provider runs is
     /// not, since nothing can stop it once it is on the wire: a person has to agree before.

@@ -1,6 +1,10 @@
 //! The examples a rule file carries: what is given, what is to come out.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,12 +15,13 @@ use super::{
     error::PolicyError,
     gate::Gate,
     load,
+    origin::{Heard, Said},
 };
 use crate::{
     capability::{Approval, Capability},
     types::{
-        CapabilityId, CostClass, DataClass, ExecutionMode, IdError, Intent, Region, RiskClass, RuleId, Scope,
-        SideEffect, TenantId, ToolName, Trigger, Trust, UserId,
+        ArgumentRole, CapabilityId, CostClass, DataClass, ExecutionMode, IdError, Intent, Region, RiskClass, RuleId,
+        Scope, SideEffect, TenantId, ToolName, Trigger, Trust, UserId,
     },
 };
 
@@ -226,6 +231,10 @@ struct GivenCapability {
     idempotency_key_required: bool,
     #[serde(default)]
     pii_allowed: bool,
+    #[serde(default)]
+    allowed_domains: Vec<String>,
+    #[serde(default)]
+    arguments: BTreeMap<String, ArgumentRole>,
 }
 
 impl GivenCapability {
@@ -243,6 +252,8 @@ impl GivenCapability {
         governance.approval = self.approval;
         governance.max_calls_per_turn = self.max_calls_per_turn;
         governance.pii_allowed = self.pii_allowed;
+        governance.allowed_domains.clone_from(&self.allowed_domains);
+        governance.arguments.clone_from(&self.arguments);
         Ok(capability)
     }
 }
@@ -279,6 +290,24 @@ struct GivenTurn {
     model: Option<String>,
     trigger: Option<Trigger>,
     requires_approval_for_write: Option<bool>,
+    /// What the user said.
+    said: String,
+    /// What untrusted results said.
+    heard: Vec<GivenHeard>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GivenHeard {
+    call: String,
+    capability: String,
+    text: String,
+}
+
+impl GivenHeard {
+    fn build(&self) -> Arc<Heard> {
+        Arc::new(Heard::new(self.call.as_str(), self.capability.as_str(), self.text.as_str()))
+    }
 }
 
 impl GivenTurn {
@@ -293,6 +322,8 @@ impl GivenTurn {
             model: self.model.clone().unwrap_or_else(|| "gpt-5.2".to_owned()),
             trigger: self.trigger.unwrap_or(Trigger::Auto),
             requires_approval_for_write: self.requires_approval_for_write.unwrap_or(true),
+            said: Arc::new(Said::new(self.said.as_str())),
+            heard: self.heard.iter().map(GivenHeard::build).collect(),
         }
     }
 }

@@ -54,6 +54,16 @@ impl Gate {
                 Obligation::Redact(fields) => writeln!(out, "  must     mask {}", fields.join(", "))?,
                 Obligation::CapTokens(tokens) => writeln!(out, "  must     show at most {tokens} tokens")?,
                 Obligation::CapCalls(calls) => writeln!(out, "  must     run at most {calls} times in the turn")?,
+                Obligation::Approvers(who) => {
+                    let roles: Vec<&str> = who.roles.iter().map(String::as_str).collect();
+                    let roles = if roles.is_empty() {
+                        "anybody".to_owned()
+                    } else {
+                        format!("the role {}", roles.join(" or "))
+                    };
+                    let other = if who.not_requester { ", never by the one who asked" } else { "" };
+                    writeln!(out, "  must     be approved by {roles}{other}")?;
+                }
             }
         }
         for error in &decision.errors {

@@ -1,15 +1,16 @@
 //! The built-in policy engine.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeSet, fmt};
 
 use super::{
     condition::Facts,
     contract::ContractRules,
-    decision::{Decision, GateRequest, Obligation, Outcome, PolicyEngine, Stage},
+    decision::{Approvers, Decision, GateRequest, Obligation, Outcome, PolicyEngine, Stage},
     error::PolicyError,
     example,
     index::Index,
     load,
+    origin::Unnamed,
     rule::Rule,
 };
 use crate::types::RuleId;
@@ -81,27 +82,29 @@ impl Gate {
         for check in self.contract.check(request) {
             fold.add(check.id, check.outcome, Cow::Owned(check.because), check.obligation.as_slice());
         }
-        let mut matched: Vec<(usize, &Rule)> = Vec::new();
+        let mut matched: Vec<&Rule> = Vec::new();
         let mut lifted: Vec<usize> = Vec::new();
+        let mut positions = Vec::new();
         for at in self.index.candidates(request) {
             let Some(rule) = self.rules.get(at).filter(|_| at < count) else { break };
             match applies(rule, request, &facts) {
                 Ok(false) => {}
                 Ok(true) => {
                     lifted.extend(&rule.lifts);
-                    matched.push((at, rule));
+                    matched.push(rule);
+                    positions.push(at);
                 }
                 Err(error) => fold.fail(&rule.id, &error),
             }
         }
-        for (at, rule) in matched {
+        for (rule, at) in matched.into_iter().zip(positions) {
             if !rule.floor && lifted.contains(&at) {
                 fold.lifted.push(rule.id.clone());
             } else {
                 fold.add(&rule.id, rule.then.outcome, Cow::Borrowed(&rule.because), &rule.then.obligations);
             }
         }
-        fold.finish(request)
+        fold.finish(request, &facts)
     }
 }
 
@@ -156,11 +159,16 @@ impl<'g> Fold<'g> {
         self.add(id, Some(Outcome::Deny), because, &[]);
     }
 
-    fn finish(self, request: &GateRequest<'_>) -> Decision {
+    fn finish(self, request: &GateRequest<'_>, facts: &Facts<'_>) -> Decision {
         let (outcome, rule, because) = match self.winner {
             Some((outcome, id, because)) => (outcome, Some(id.clone()), because.into_owned()),
             None => by_default(request),
         };
+        let unnamed = match facts.origin_if_read() {
+            Some(origin) if outcome != Outcome::Allow => origin.unnamed.clone(),
+            Some(_) | None => Vec::new(),
+        };
+        let because = if unnamed.is_empty() { because } else { format!("{because}: {}", say(&unnamed)) };
         Decision {
             outcome,
             rule,
@@ -169,8 +177,14 @@ impl<'g> Fold<'g> {
             lifted: self.lifted,
             obligations: self.obligations.finish(),
             errors: self.errors,
+            unnamed,
         }
     }
+}
+
+/// Names the arguments of unknown origin.
+fn say(unnamed: &[Unnamed]) -> String {
+    unnamed.iter().map(Unnamed::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// What holds when no rule says anything. Either of risk and side effect makes a capability one that writes.
@@ -189,6 +203,7 @@ struct Obligations {
     redact: Vec<String>,
     cap_tokens: Option<u32>,
     cap_calls: Option<u32>,
+    approvers: Option<Approvers>,
 }
 
 impl Obligations {
@@ -199,7 +214,21 @@ impl Obligations {
                 Obligation::Redact(fields) => self.redact.extend(fields.iter().cloned()),
                 Obligation::CapTokens(tokens) => self.cap_tokens = least(self.cap_tokens, *tokens),
                 Obligation::CapCalls(calls) => self.cap_calls = least(self.cap_calls, *calls),
+                Obligation::Approvers(approvers) => self.restrict(approvers),
             }
+        }
+    }
+
+    /// Several rules on who may approve: all of them hold. Roles that have none in common leave nobody but a person
+    /// with all of them, so the first rule's stay.
+    fn restrict(&mut self, other: &Approvers) {
+        let own = self.approvers.get_or_insert_default();
+        own.not_requester |= other.not_requester;
+        let common: BTreeSet<String> = own.roles.intersection(&other.roles).cloned().collect();
+        if own.roles.is_empty() {
+            own.roles.clone_from(&other.roles);
+        } else if !common.is_empty() {
+            own.roles = common;
         }
     }
 
@@ -208,6 +237,7 @@ impl Obligations {
         self.redact.dedup();
         let redact = (!self.redact.is_empty()).then_some(Obligation::Redact(self.redact));
         let caps = [self.cap_tokens.map(Obligation::CapTokens), self.cap_calls.map(Obligation::CapCalls)];
-        redact.into_iter().chain(caps.into_iter().flatten()).collect()
+        let approvers = self.approvers.map(Obligation::Approvers);
+        redact.into_iter().chain(caps.into_iter().flatten()).chain(approvers).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The shape of a rule file, and one rule ready to be asked.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use serde::{
     Deserialize, Deserializer,
@@ -9,7 +9,7 @@ use serde::{
 
 use super::{
     condition::Condition,
-    decision::{GateRequest, Obligation, Outcome, Stage},
+    decision::{Approvers, GateRequest, Obligation, Outcome, Stage},
     example::Example,
     pattern::{Glob, any_matches, one_or_many},
 };
@@ -124,6 +124,10 @@ impl<'de> Deserialize<'de> for Then {
             redact: Vec<String>,
             cap_tokens: Option<u32>,
             cap_calls: Option<u32>,
+            #[serde(default)]
+            approver_roles: BTreeSet<String>,
+            #[serde(default)]
+            not_requester: bool,
         }
 
         struct ThenVisitor;
@@ -132,7 +136,7 @@ impl<'de> Deserialize<'de> for Then {
             type Value = Then;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`allow`, `ask`, `deny`, or a map of `outcome`, `redact`, `cap_tokens`, `cap_calls`")
+                f.write_str("`allow`, `ask`, `deny`, or a map of `outcome`, `redact`, `cap_tokens`, `cap_calls`, `approver_roles`, `not_requester`")
             }
 
             fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Then, E> {
@@ -153,6 +157,10 @@ impl<'de> Deserialize<'de> for Then {
                 }
                 obligations.extend(fields.cap_tokens.map(Obligation::CapTokens));
                 obligations.extend(fields.cap_calls.map(Obligation::CapCalls));
+                if !fields.approver_roles.is_empty() || fields.not_requester {
+                    let (roles, not_requester) = (fields.approver_roles, fields.not_requester);
+                    obligations.push(Obligation::Approvers(Approvers { roles, not_requester }));
+                }
                 Ok(Then { outcome: fields.outcome, obligations })
             }
         }

@@ -234,7 +234,7 @@ impl Whole<'_> {
 fn obliged<'a>(input: &ProjectionInput<'a>) -> impl Iterator<Item = &'a String> {
     input.obligations.iter().flat_map(|obligation| match obligation {
         Obligation::Redact(fields) => fields.as_slice(),
-        Obligation::CapTokens(_) | Obligation::CapCalls(_) => &[],
+        Obligation::CapTokens(_) | Obligation::CapCalls(_) | Obligation::Approvers(_) => &[],
     })
 }
 

@@ -76,6 +76,7 @@ fn capability(id: &str, intent: &str, mode: ExecutionMode, priority: i32) -> Cap
             data_classes: Vec::new(),
             pii_allowed: false,
             allowed_domains: Vec::new(),
+            arguments: Default::default(),
             approval: Approval::ByPolicy,
         },
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     config::Limits,
-    llm::{ToolChoice, mend},
+    llm::{OnUnsupported, ToolChoice, mend},
     turn::{self, Company, ModelOptions, OnReject, Started, TurnError, TurnOutcome},
     types::{DataClass, Entry, Intent, Region, TraceId, TurnId, UserPart},
 };
@@ -23,6 +23,7 @@ pub struct TurnRequest<'a> {
     tool_choice: ToolChoice,
     force_every_step: bool,
     on_reject: OnReject,
+    on_unsupported: OnUnsupported,
     data_class: DataClass,
     region: Region,
     extra: Map<String, Value>,
@@ -41,6 +42,7 @@ impl<'a> TurnRequest<'a> {
             tool_choice: ToolChoice::Auto,
             force_every_step: false,
             on_reject: OnReject::Stop,
+            on_unsupported: OnUnsupported::Error,
             data_class: DataClass::Public,
             region: Region::Global,
             extra: Map::new(),
@@ -119,6 +121,14 @@ impl<'a> TurnRequest<'a> {
         self
     }
 
+    /// What becomes of raw provider tools and choices of tools that the model's wire cannot express. Default: the turn
+    /// ends before anything is sent, and says which it was.
+    #[must_use]
+    pub fn on_unsupported(mut self, what: OnUnsupported) -> Self {
+        self.on_unsupported = what;
+        self
+    }
+
     /// Who looks on, who answers for a person, who may cancel.
     #[must_use]
     pub fn company(mut self, company: Company) -> Self {
@@ -159,6 +169,7 @@ impl<'a> TurnRequest<'a> {
                 temperature: defaults.temperature,
                 reasoning_effort: defaults.reasoning_effort.clone(),
                 stream: defaults.stream,
+                on_unsupported: self.on_unsupported,
                 extra: self.extra,
             },
             limits: self.limits.unwrap_or_else(|| defaults.limits.clone()),

@@ -7,9 +7,9 @@ use std::{
 
 use futures_util::future::{self, BoxFuture, FutureExt};
 
-use crate::types::TurnId;
+use crate::types::{CapabilityId, TurnId};
 
-use super::{Commit, Journal, StoreError, TurnHead, TurnState};
+use super::{Commit, Journal, Remembered, StoreError, TurnHead, TurnState};
 
 /// Ended turns beyond this many are forgotten, the oldest first.
 const KEPT_ENDED_TURNS: usize = 1000;
@@ -25,6 +25,7 @@ struct Held {
 struct State {
     turns: HashMap<TurnId, Held>,
     ended: VecDeque<TurnId>,
+    remembered: Vec<Remembered>,
 }
 
 /// A journal in memory. Keeps all open turns and the last 1,000 ended ones.
@@ -43,9 +44,7 @@ fn append(state: &mut State, commit: Commit) -> Result<(), StoreError> {
         return Err(StoreError::Conflict { turn: commit.turn, seq: commit.seq });
     }
     held.next = commit.last_seq + 1;
-    let mut body = commit.body;
-    body.shrink_to_fit();
-    held.bodies.push(body);
+    held.bodies.push(commit.body);
     let ended = commit.head.as_ref().is_some_and(|head| head.state == TurnState::Ended);
     held.head = commit.head.or_else(|| held.head.take());
     if ended {
@@ -90,5 +89,20 @@ impl Journal for MemoryJournal {
             found.ok_or_else(|| StoreError::NotFound(name.to_owned()))
         };
         future::ready(self.with(find)).boxed()
+    }
+
+    fn remember(&self, approval: Remembered) -> BoxFuture<'_, Result<(), StoreError>> {
+        let keep = |state: &mut State| {
+            state.remembered.push(approval);
+            Ok(())
+        };
+        future::ready(self.with(keep)).boxed()
+    }
+
+    fn remembered<'a>(&'a self, capability: &'a CapabilityId) -> BoxFuture<'a, Result<Vec<Remembered>, StoreError>> {
+        let read = |state: &mut State| {
+            Ok(state.remembered.iter().filter(|known| known.capability == *capability).cloned().collect())
+        };
+        future::ready(self.with(read)).boxed()
     }
 }

@@ -1,8 +1,6 @@
 //! One call of the current reply, from request to outcome.
 
-use std::sync::Arc;
-
-use crate::types::{CallId, CapabilityId, MicroUsd, SideEffect, ToolName};
+use crate::types::{CallId, CapabilityId, MicroUsd, SideEffect, Timestamp, ToolName};
 
 use super::event::{CallDecided, CallOutcome};
 
@@ -23,7 +21,7 @@ pub enum CallStage {
         reserved: MicroUsd,
     },
     /// It has its outcome.
-    Done(Arc<CallOutcome>),
+    Done(Box<CallOutcome>),
 }
 
 /// One call.
@@ -40,9 +38,13 @@ pub struct Call {
     /// False when the reply ended inside the call.
     pub complete: bool,
     /// What was decided about it.
-    pub decided: Option<Arc<CallDecided>>,
+    pub decided: Option<Box<CallDecided>>,
     /// Whether a person approved it.
     pub approved: bool,
+    /// Who put other arguments in place of the model's.
+    pub edited_by: Option<String>,
+    /// When it was decided.
+    pub decided_at: Option<Timestamp>,
     /// How far it has come.
     pub stage: CallStage,
 }

@@ -8,16 +8,16 @@ use crate::{
     capability::Capability,
     execute::errors,
     llm::{arguments, names},
-    policy::{Decision, GateRequest, Obligation, Outcome, Stage, TurnFacts},
+    policy::{Decision, GateRequest, Obligation, Outcome, Principal, Stage, TurnFacts},
     types::{CallId, CapabilityId, ErrorCode, RiskClass, SideEffect, ToolError, ToolName, Trigger},
 };
 
-use super::{Call, CallDecided, CallStatus, Parts, Turn, Verdict, digest, outcome};
+use super::{Call, CallDecided, CallStatus, Parts, Turn, Verdict, digest, outcome, parts::Tool};
 
 /// Decides each of `calls`.
-pub(super) fn decide(parts: &Parts, turn: &Turn, calls: &[CallId]) -> Vec<Arc<CallDecided>> {
+pub(super) fn decide(parts: &Parts, turn: &Turn, calls: &[CallId]) -> Vec<CallDecided> {
     let mut round = Round { parts, turn, facts: facts(turn), admitted: 0, of: BTreeMap::new() };
-    calls.iter().filter_map(|id| turn.call(id)).map(|call| Arc::new(round.decide(call))).collect()
+    calls.iter().filter_map(|id| turn.call(id)).map(|call| round.decide(call)).collect()
 }
 
 /// What the rules may know of a turn now.
@@ -33,6 +33,8 @@ pub(super) fn facts(turn: &Turn) -> TurnFacts {
         model: started.model.model.to_string(),
         trigger: turn.prepared().map_or(Trigger::Auto, |prepared| prepared.report.trigger),
         requires_approval_for_write: started.limits.requires_approval_for_write,
+        said: Arc::clone(turn.said()),
+        heard: turn.heard().to_vec(),
     }
 }
 
@@ -53,6 +55,13 @@ pub(super) fn ask_gate(
         turn: facts,
         resource: None,
     })
+}
+
+/// What an approval of a call is bound to: on whose behalf, the capability as it is defined now, and the arguments,
+/// however their keys are ordered and their numbers spelled.
+pub(super) fn binding(turn: &Turn, tool: &Tool, capability: &Capability, arguments: &Value) -> String {
+    let Principal { tenant, user, .. } = &*turn.started().principal;
+    digest::of_call(&format!("{tenant}\n{user}\n{}\n{}", capability.id, tool.hash), arguments)
 }
 
 /// One batch: calls admitted earlier in it count against the limits of those after them.
@@ -83,20 +92,18 @@ impl Round<'_> {
             capability: None,
             arguments: None,
             repairs: Vec::new(),
-            digest: String::new(),
+            digest: digest::of_bytes(format!("{}\n{}", call.name, call.arguments).as_bytes()),
             risk_class: RiskClass::ReadOnly,
             side_effect: SideEffect::ReadOnly,
             keyed: false,
             polling: false,
             decision: None,
+            remembered: None,
             verdict: Verdict::Run,
         };
         if let Err(refusal) = self.check(call, &mut decided) {
             let outcome = outcome::refused(self.parts, call, refusal.status, refusal.error);
-            decided.verdict = Verdict::Refuse(Arc::new(outcome));
-            if decided.digest.is_empty() {
-                decided.digest = digest::of_bytes(format!("{}\n{}", call.name, call.arguments).as_bytes());
-            }
+            decided.verdict = Verdict::Refuse(Box::new(outcome));
         } else {
             self.admitted += 1;
             if let Some(capability) = &decided.capability {
@@ -161,7 +168,7 @@ impl Round<'_> {
             decided.arguments = Some(read.value.to_string());
             decided.repairs = read.repairs;
         }
-        decided.digest = digest::of_call(capability.id.as_str(), &read.value);
+        decided.digest = binding(self.turn, &tool, capability, &read.value);
         Ok(read.value)
     }
 
@@ -169,7 +176,7 @@ impl Round<'_> {
         let used = self.turn.calls_of(&capability.id) + self.of.get(&capability.id).copied().unwrap_or(0);
         let cap = decision.obligations.iter().filter_map(|obligation| match obligation {
             Obligation::CapCalls(cap) => Some(*cap),
-            Obligation::Redact(_) | Obligation::CapTokens(_) => None,
+            Obligation::Redact(_) | Obligation::CapTokens(_) | Obligation::Approvers(_) => None,
         });
         let cap = cap.chain(capability.governance.max_calls_per_turn).min();
         if cap.is_some_and(|cap| used >= cap) {

@@ -10,14 +10,13 @@ pub(super) fn of_bytes(bytes: &[u8]) -> String {
 
 /// A hash as `sha256:` and its hex digits.
 pub(super) fn hex(hash: &[u8]) -> String {
-    let digit = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
-    let mut text = Vec::with_capacity(71);
-    text.extend_from_slice(b"sha256:");
+    let mut text = String::with_capacity(71);
+    text.push_str("sha256:");
     for byte in hash {
-        text.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
+        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
     }
-    // ASCII is UTF-8.
-    String::from_utf8(text).unwrap_or_default()
+    text
 }
 
 /// `sha256:…` of a call: a name and its arguments.
@@ -29,13 +28,21 @@ pub(super) fn of_call(name: &str, arguments: &Value) -> String {
     of_bytes(text.as_bytes())
 }
 
+/// Whether two values are equal, however they are written.
+pub(super) fn same(one: &Value, other: &Value) -> bool {
+    let (mut left, mut right) = (String::new(), String::new());
+    canonical(one, &mut left);
+    canonical(other, &mut right);
+    left == right
+}
+
 /// Writes a value so that equal values give equal text: keys sorted, numbers in one spelling.
 fn canonical(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
-        Value::Number(number) => canonical_number(number.as_str(), out),
+        Value::Number(number) => canonical_number(&number.to_string(), out),
         Value::String(text) => quoted(text, out),
         Value::Array(items) => {
             out.push('[');
@@ -65,8 +72,7 @@ fn canonical(value: &Value, out: &mut String) {
 }
 
 fn quoted(text: &str, out: &mut String) {
-    // Writing text to memory cannot fail.
-    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+    out.push_str(&Value::String(text.to_owned()).to_string());
 }
 
 /// `-12.50e3` → `-125e2`: the digits without zeros at either end, and the exponent of the last digit.

@@ -8,10 +8,9 @@ use tokio_util::sync::CancellationToken;
 use crate::types::{CallId, DurationMs, TurnId};
 
 use super::{
-    ApprovalDecided, ApprovalRequest, Approver, CallStatus, Ended, Event, Exposed, Parts, Resumed, Started, Step, Turn,
-    TurnError, Watcher, answer, ask::Asking, decide, log::Log, outcome, prepare,
+    ApprovalRequest, Approver, Ended, Event, Exposed, Parts, Resumed, Started, Step, Turn, TurnError, Watcher, answer,
+    approve::requests, ask::Asking, decide, log::Log, prepare,
 };
-use crate::execute::errors;
 
 /// How a turn was left by its driver.
 #[derive(Debug, Clone)]
@@ -65,7 +64,9 @@ pub(super) struct Driver<'a> {
     pub(super) last_answer: crate::types::MicroUsd,
     /// Whether the calls at hand were decided before this driver began.
     pub(super) resumed: bool,
-    approver: Option<Arc<dyn Approver>>,
+    /// Whether the reply whose calls run is committed.
+    pub(super) reply_is_durable: bool,
+    pub(super) approver: Option<Arc<dyn Approver>>,
 }
 
 /// Runs a new turn until it is over or waits.
@@ -92,27 +93,6 @@ pub async fn resume(parts: &Parts, id: &TurnId, company: Company) -> Result<Turn
     Box::pin(Driver::new(parts, log, company, true).drive()).await
 }
 
-/// Records a person's decision on a call of a turn that waits. The turn goes on with [`resume`].
-///
-/// # Errors
-/// [`TurnError::NotWaiting`] when the turn does not wait for this call; [`TurnError::Illegal`] when the decision was
-/// given for other arguments.
-pub async fn decide_approval(
-    parts: &Parts,
-    id: &TurnId,
-    call: &str,
-    digest: Option<&str>,
-    answer: &super::ApprovalAnswer,
-) -> Result<(), TurnError> {
-    let mut log = Log::read(id, parts.clock.clone(), parts.journal.clone(), Arc::new(())).await?;
-    let waiting = requests(log.turn());
-    let request = waiting.iter().find(|request| request.call.as_str() == call);
-    let request = request.ok_or_else(|| TurnError::NotWaiting { turn: id.clone(), call: call.to_owned() })?;
-    let event = approval_event(parts, log.turn(), request, digest.unwrap_or(&request.digest), answer);
-    log.record(event)?;
-    log.commit().await
-}
-
 impl<'a> Driver<'a> {
     fn new(parts: &'a Parts, log: Log, company: Company, resumed: bool) -> Self {
         let Company { watcher, approver, cancel } = company;
@@ -125,6 +105,7 @@ impl<'a> Driver<'a> {
             added: Vec::new(),
             last_answer: crate::types::MicroUsd::ZERO,
             resumed,
+            reply_is_durable: true,
             approver,
         }
     }
@@ -134,7 +115,7 @@ impl<'a> Driver<'a> {
             match self.log.turn().next() {
                 Step::Prepare => self.prepare()?,
                 Step::CallModel(step) => self.ask_model(step).await?,
-                Step::Decide(calls) => self.decide(&calls)?,
+                Step::Decide(calls) => self.decide(&calls).await?,
                 Step::Execute(calls) => self.execute(&calls).await?,
                 Step::AwaitApproval(_) => {
                     if !self.ask_people().await? {
@@ -143,7 +124,7 @@ impl<'a> Driver<'a> {
                 }
                 Step::Finish(reason) => {
                     let ended = answer::compose(self.log.turn(), reason);
-                    self.log.record(Event::Ended(Arc::new(ended)))?;
+                    self.log.record(Event::Ended(Box::new(ended)))?;
                 }
                 Step::Done => {
                     self.log.commit().await?;
@@ -155,40 +136,18 @@ impl<'a> Driver<'a> {
 
     fn prepare(&mut self) -> Result<(), TurnError> {
         let prepared = prepare::prepare(self.parts, self.log.turn().started());
-        self.log.record(Event::Prepared(Arc::new(prepared)))
+        self.log.record(Event::Prepared(Box::new(prepared)))
     }
 
-    fn decide(&mut self, calls: &[CallId]) -> Result<(), TurnError> {
-        let decisions = decide::decide(self.parts, self.log.turn(), calls);
+    async fn decide(&mut self, calls: &[CallId]) -> Result<(), TurnError> {
+        let mut decisions = decide::decide(self.parts, self.log.turn(), calls);
+        self.recall(&mut decisions).await?;
         self.resumed = false;
         self.log.record(Event::CallsDecided(decisions))
     }
 
-    /// Asks people about the calls that wait. False when nobody is there to answer: the turn is left waiting, durably.
-    async fn ask_people(&mut self) -> Result<bool, TurnError> {
-        self.log.commit().await?;
-        let Some(approver) = self.approver.clone() else { return Ok(false) };
-        for request in requests(self.log.turn()) {
-            if self.log.turn().next() == Step::Done {
-                break;
-            }
-            let Some(answer) = self.cancel.run_until_cancelled(approver.ask(&request)).await else {
-                self.note_cancel()?;
-                return Ok(true);
-            };
-            let Some(answer) = answer else { return Ok(false) };
-            let still_waits = requests(self.log.turn()).iter().any(|other| other.call == request.call);
-            if still_waits {
-                let event = approval_event(self.parts, self.log.turn(), &request, &request.digest, &answer);
-                self.log.record(event)?;
-                self.log.commit().await?;
-            }
-        }
-        Ok(true)
-    }
-
     fn leave(self) -> TurnOutcome {
-        let turn = self.log.into_turn();
+        let turn = self.log.turn().clone();
         let end = match turn.ended() {
             Some(ended) => TurnEnd::Ended(ended.clone()),
             None => TurnEnd::Waiting(requests(&turn)),
@@ -206,45 +165,4 @@ impl<'a> Driver<'a> {
         let active = DurationMs(turn.active().0 + self.log.now().since(turn.last_at()).0);
         DurationMs(turn.started().limits.max_wall_time.0.saturating_sub(active.0)).as_duration()
     }
-}
-
-/// What a turn waits for.
-pub fn requests(turn: &Turn) -> Vec<ApprovalRequest> {
-    let Step::AwaitApproval(calls) = turn.next() else { return Vec::new() };
-    let waiting = calls.iter().filter_map(|id| turn.call(id));
-    let request = |call: &super::Call| {
-        Some(ApprovalRequest {
-            turn: turn.started().turn.clone(),
-            call: call.id.clone(),
-            capability: call.capability()?.clone(),
-            arguments: call.effective_arguments().to_owned(),
-            digest: call.digest().to_owned(),
-            decision: call.decided.as_ref().and_then(|decided| decided.decision.clone()),
-        })
-    };
-    waiting.filter_map(request).collect()
-}
-
-fn approval_event(
-    parts: &Parts,
-    turn: &Turn,
-    request: &ApprovalRequest,
-    digest: &str,
-    answer: &super::ApprovalAnswer,
-) -> Event {
-    let rejection = match turn.call(&request.call) {
-        Some(call) if !answer.approved => {
-            let error = errors::rejected(answer.reason.as_deref());
-            Some(Arc::new(outcome::refused(parts, call, CallStatus::Rejected, error)))
-        }
-        Some(_) | None => None,
-    };
-    Event::ApprovalDecided(ApprovalDecided {
-        call: request.call.clone(),
-        digest: digest.to_owned(),
-        approved: answer.approved,
-        by: answer.by.clone(),
-        reason: answer.reason.clone(),
-        rejection,
-    })
 }

@@ -25,6 +25,9 @@ pub enum TurnError {
     /// An event cannot be written as JSON.
     #[error("an event cannot be written: {0}")]
     Write(String),
+    /// This person may not decide this, or not so: another person has to, it is too late, or the edit cannot run.
+    #[error("the decision is not accepted: {0}")]
+    Approval(String),
     /// An approval was given for a turn that does not wait for it.
     #[error("turn `{turn}` does not wait for a decision on `{call}`")]
     NotWaiting {

@@ -4,13 +4,14 @@ mod view;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     llm::{ModelError, ToolChoice},
+    policy::{Heard, Said},
     types::{
         CallId, CapabilityId, Citation, DataClass, DurationMs, Entry, MicroUsd, Reply, SideEffect, Stop, Timestamp,
         Tokens, ToolResult, Usage,
@@ -140,6 +141,9 @@ pub struct Turn {
     ledger: Ledger,
     usage: Usage,
     tainted: bool,
+    /// The user's own words, put together when they are first wanted.
+    said: OnceLock<Arc<Said>>,
+    heard: Vec<Arc<Heard>>,
     data_classes: BTreeSet<DataClass>,
     sources: Vec<Citation>,
     limits_reached: Vec<LimitKind>,
@@ -186,6 +190,8 @@ impl Turn {
             ledger: Ledger::default(),
             usage: Usage::default(),
             tainted: started.tainted,
+            said: OnceLock::new(),
+            heard: Vec::new(),
             data_classes: started.data_classes.iter().copied().collect(),
             sources: Vec::new(),
             limits_reached: Vec::new(),
@@ -194,7 +200,7 @@ impl Turn {
             last_reply: None,
             failure: None,
             ended: None,
-            started: Arc::clone(started),
+            started: Arc::new(Started::clone(started)),
         })
     }
 
@@ -231,14 +237,14 @@ impl Turn {
             Event::ModelCallStarted(call) => self.on_model_call(call),
             Event::ModelReplied(replied) => self.on_reply(replied),
             Event::ModelCallFailed(failed) => self.on_model_failure(&failed.error),
-            Event::CallsDecided(decisions) => self.on_decisions(decisions),
+            Event::CallsDecided(decisions) => self.on_decisions(decisions, recorded.at),
             Event::ApprovalDecided(approval) => self.on_approval(approval),
             Event::CallStarted(started) => self.on_call_started(started),
             Event::CallFinished(finished) => self.on_call_finished(finished),
             Event::LimitReached(kind) => self.on_limit(*kind),
             Event::Cancelled { .. } => self.stop(EndReason::Cancelled),
             Event::Resumed(_) => self.on_resumed(),
-            Event::Ended(ended) => self.ended = Some(Arc::clone(ended)),
+            Event::Ended(ended) => self.ended = Some(Arc::new(Ended::clone(ended))),
         }
         Ok(())
     }
@@ -332,7 +338,7 @@ impl Turn {
         open.then_some(()).ok_or("no model call of that number is open")
     }
 
-    fn check_decisions(&self, decisions: &[Arc<CallDecided>]) -> Result<(), &'static str> {
+    fn check_decisions(&self, decisions: &[CallDecided]) -> Result<(), &'static str> {
         let mut seen = BTreeSet::new();
         for decided in decisions {
             let call = self.call(&decided.call).ok_or("no such call in the last reply")?;
@@ -352,6 +358,9 @@ impl Turn {
         let call = self.call(&approval.call).ok_or("no such call in the last reply")?;
         if !matches!(call.stage, CallStage::Waiting) {
             return Err("the call does not wait for a person");
+        }
+        if approval.edit.is_some() && !approval.approved {
+            return Err("a rejected call has no effective arguments");
         }
         (call.digest() == approval.digest).then_some(()).ok_or("it was given for other arguments")
     }
@@ -381,9 +390,9 @@ impl Turn {
         self.last_at = self.last_at.max(recorded.at);
     }
 
-    fn on_prepared(&mut self, prepared: &Arc<Prepared>) {
+    fn on_prepared(&mut self, prepared: &Prepared) {
         self.exposed.clone_from(&prepared.exposed);
-        self.prepared = Some(Arc::clone(prepared));
+        self.prepared = Some(Arc::new(prepared.clone()));
         self.enter(Phase::ModelTurn);
     }
 
@@ -408,6 +417,7 @@ impl Turn {
         self.history.push(Entry::Reply(Arc::clone(&reply)));
         let hosted = reply.hosted().next().is_some();
         self.tainted |= hosted;
+        self.heard.extend(reply.hosted().map(|output| Arc::new(Heard::hosted(replied.number, output))));
         self.sources.extend(reply.hosted().flat_map(|output| output.sources.iter().cloned()));
         self.last_reply = Some(Arc::clone(&reply));
         self.read_calls(&reply);
@@ -430,6 +440,8 @@ impl Turn {
                 complete: call.complete,
                 decided: None,
                 approved: false,
+                edited_by: None,
+                decided_at: None,
                 stage: CallStage::Requested,
             });
         }
@@ -482,7 +494,7 @@ impl Turn {
         self.enter(Phase::FinalReady);
     }
 
-    fn on_decisions(&mut self, decisions: &[Arc<CallDecided>]) {
+    fn on_decisions(&mut self, decisions: &[CallDecided], at: Timestamp) {
         for decided in decisions {
             let stage = match &decided.verdict {
                 Verdict::Run => CallStage::Ready,
@@ -491,7 +503,9 @@ impl Turn {
             };
             if let Some(call) = self.call_mut(&decided.call) {
                 call.stage = stage;
-                call.decided = Some(Arc::clone(decided));
+                call.approved = decided.remembered.is_some();
+                call.decided_at = Some(at);
+                call.decided = Some(Box::new(decided.clone()));
             }
         }
         if self.calls.iter().all(|call| !matches!(call.stage, CallStage::Requested)) {
@@ -524,11 +538,17 @@ impl Turn {
         if approval.approved {
             call.approved = true;
             call.stage = CallStage::Ready;
+            if let (Some(edit), Some(decided)) = (&approval.edit, &mut call.decided) {
+                decided.arguments = Some(edit.arguments.clone());
+                decided.digest.clone_from(&edit.digest);
+                decided.decision = Some(edit.decision.clone());
+                call.edited_by = Some(approval.by.clone());
+            }
         } else {
             let outcome = match &approval.rejection {
                 Some(outcome) if !outcome.status.ran() => outcome.clone(),
                 Some(_) | None => {
-                    Arc::new(CallOutcome::not_run(&call.id, CallStatus::Rejected, "a person rejected this call"))
+                    Box::new(CallOutcome::not_run(&call.id, CallStatus::Rejected, "a person rejected this call"))
                 }
             };
             call.stage = CallStage::Done(outcome);
@@ -558,7 +578,7 @@ impl Turn {
             CallStage::Running { reserved, .. } => *reserved,
             CallStage::Requested | CallStage::Ready | CallStage::Waiting | CallStage::Done(_) => MicroUsd::ZERO,
         };
-        call.stage = CallStage::Done(Arc::clone(outcome));
+        call.stage = CallStage::Done(Box::new(outcome.clone()));
         self.ledger.commit_tool(reserved, outcome.cost);
         if outcome.status == CallStatus::OutcomeUnknown {
             self.stopping = Some(EndReason::OutcomeUnknown);
@@ -612,6 +632,10 @@ impl Turn {
     fn book(&mut self, call: &Call, outcome: &CallOutcome) -> bool {
         self.tokens_from_tools.0 = self.tokens_from_tools.0.saturating_add(outcome.tokens.0);
         self.tainted |= outcome.untrusted;
+        if outcome.untrusted {
+            let capability = call.capability().map_or(call.name.as_str(), CapabilityId::as_str);
+            self.heard.push(Arc::new(Heard::new(call.id.as_str(), capability, outcome.projection.content.as_str())));
+        }
         self.data_classes.extend(&outcome.data_classes);
         self.sources.extend(outcome.projection.citations.iter().cloned());
         if let Some(capability) = call.capability().cloned() {
@@ -657,7 +681,7 @@ impl Turn {
     fn refuse_open_calls(&mut self, status: CallStatus, why: &str) {
         for call in &mut self.calls {
             if matches!(call.stage, CallStage::Requested | CallStage::Ready | CallStage::Waiting) {
-                call.stage = CallStage::Done(Arc::new(CallOutcome::not_run(&call.id, status, why)));
+                call.stage = CallStage::Done(Box::new(CallOutcome::not_run(&call.id, status, why)));
             }
         }
     }
@@ -666,7 +690,7 @@ impl Turn {
         for call in &mut self.calls {
             if matches!(call.stage, CallStage::Waiting) {
                 let why = "the turn ended before a person had decided";
-                call.stage = CallStage::Done(Arc::new(CallOutcome::not_run(&call.id, CallStatus::Cancelled, why)));
+                call.stage = CallStage::Done(Box::new(CallOutcome::not_run(&call.id, CallStatus::Cancelled, why)));
             }
         }
     }
@@ -694,7 +718,7 @@ impl Turn {
                 self.ledger.commit_tool(reserved, reserved);
                 let why = "the process ended while this call ran; whether it took effect is not known";
                 let outcome = CallOutcome::not_run(&call.id, CallStatus::OutcomeUnknown, why);
-                call.stage = CallStage::Done(Arc::new(outcome));
+                call.stage = CallStage::Done(Box::new(outcome));
                 unknown = true;
             }
         }

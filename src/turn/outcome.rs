@@ -83,6 +83,12 @@ pub(super) async fn of(
     if !capability.execution.polling && turn.repeats(call, &result_digest) > 0 {
         projection.content.push_str(REPEATED);
     }
+    if let Some(by) = &call.edited_by {
+        let arguments = call.effective_arguments();
+        projection
+            .content
+            .push_str(&format!("\n[{by} changed the arguments of this call before it ran; it ran with {arguments}]"));
+    }
     let ok = result.is_ok();
     CallOutcome {
         status: status(capability, attempted, result),

@@ -1,17 +1,20 @@
 //! The first step: from the input to intents, routes and the tools in front of the model. Pure but for reading
 //! what was observed of capabilities.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde_json::Value;
 
 use crate::{
     capability::{Capability, Registry},
     intent::{DetectedIntent, Input, IntentReport, IntentSource},
-    llm::ToolChoice,
-    policy::{GateRequest, Stage, TurnFacts, raw_capability},
+    llm::{self, OnUnsupported, ToolChoice},
+    policy::{GateRequest, Said, Stage, TurnFacts, raw_capability},
     route::{Reliability, Route, RouteContext, RouteFacts},
-    types::{Api, CapabilityId, CostClass, DurationMs, ExecutionMode, Intent, ToolName, Trigger},
+    types::{CapabilityId, CostClass, DurationMs, Entry, ExecutionMode, Intent, ToolName, Trigger},
 };
 
 use super::{Exposed, Parts, Prepared, Shown, Started, Withheld, internal, log::input_text};
@@ -26,8 +29,14 @@ pub(super) fn prepare(parts: &Parts, started: &Started) -> Prepared {
     let mut report = parts.detector.detect(&input);
     add_found(parts, &text, &mut report);
     let facts = turn_facts(started, report.trigger);
-    let mut plan =
-        Plan { parts, started, facts, context: route_context(parts, started, &report), prepared: empty(report) };
+    let mut plan = Plan {
+        parts,
+        started,
+        facts,
+        context: route_context(parts, started, &report),
+        prepared: empty(report),
+        conflicts: BTreeMap::new(),
+    };
     plan.route_wanted();
     plan.route_shown();
     plan.check_raw_tools();
@@ -92,7 +101,18 @@ fn turn_facts(started: &Started, trigger: Trigger) -> TurnFacts {
         model: started.model.model.to_string(),
         trigger,
         requires_approval_for_write: started.limits.requires_approval_for_write,
+        said: Arc::new(Said::new(said(started))),
+        heard: Vec::new(),
     }
+}
+
+/// The user's own words in the conversation, latest last.
+pub(super) fn said(started: &Started) -> String {
+    let before = started.history.iter().filter_map(|entry| match entry {
+        Entry::User(parts) => Some(input_text(parts)),
+        Entry::Reply(_) | Entry::Results(_) | Entry::Notice(_) => None,
+    });
+    before.chain([input_text(&started.input)]).collect::<Vec<_>>().join("\n")
 }
 
 struct Plan<'a> {
@@ -101,6 +121,8 @@ struct Plan<'a> {
     facts: TurnFacts,
     context: RouteContext,
     prepared: Prepared,
+    /// Hosted candidates that cannot stand beside the functions of this turn.
+    conflicts: BTreeMap<CapabilityId, String>,
 }
 
 impl Plan<'_> {
@@ -138,7 +160,7 @@ impl Plan<'_> {
             return;
         }
         match self.parts.router.route(intent, candidates, &self.context, &Facts { plan: self }) {
-            Ok(route) => self.expose(route, wanted),
+            Ok(route) => self.expose(route),
             Err(none) if wanted => self.prepared.unrouted.push(none),
             Err(none) => {
                 let reason = none.to_string();
@@ -148,8 +170,7 @@ impl Plan<'_> {
         }
     }
 
-    /// A route is recorded where somebody asked for it, or where there was a choice.
-    fn expose(&mut self, route: Route, wanted: bool) {
+    fn expose(&mut self, route: Route) {
         let Some(capability) = self.parts.registry.get(&route.capability) else { return };
         if let Ok(name) = ToolName::new(capability.intent.as_str()) {
             let hosted = capability.execution.mode == ExecutionMode::ProviderHosted;
@@ -158,9 +179,7 @@ impl Plan<'_> {
             }
             self.prepared.exposed.push(Exposed { name, capability: capability.id.clone(), hosted });
         }
-        if wanted || route.candidates.len() > 1 {
-            self.prepared.routes.push(route);
-        }
+        self.prepared.routes.push(route);
     }
 
     /// Raw provider tools pass the gate too: what is denied never reaches the wire.
@@ -173,6 +192,16 @@ impl Plan<'_> {
                 continue;
             };
             let Ok(capability) = raw_capability(&self.started.model.provider, kind) else { continue };
+            let unsupported = self.parts.model.takes_hosted(tool, false).err();
+            let reroute = self.started.model.on_unsupported == OnUnsupported::Reroute;
+            if let (true, Some(reason), Some(intent)) = (reroute, unsupported, llm::intent_of_hosted(kind)) {
+                self.prepared.withheld.push(Withheld {
+                    capability: capability.id,
+                    reason: format!("{reason}; another candidate for `{intent}` serves in its place"),
+                });
+                self.route(&intent, true);
+                continue;
+            }
             match self.denied(&capability) {
                 None => self.prepared.builtin_tools.push(tool.clone()),
                 Some(reason) => self.prepared.withheld.push(Withheld { capability: capability.id, reason }),
@@ -193,7 +222,28 @@ impl Plan<'_> {
         (!decision.shows(capability.execution.mode)).then_some(decision.because)
     }
 
+    /// Hosted tools that the model does not take beside functions make way for another candidate of their intent.
+    fn resolve_conflicts(&mut self) {
+        if self.prepared.exposed.iter().all(|tool| tool.hosted) {
+            return;
+        }
+        let hosted: Vec<CapabilityId> =
+            self.prepared.exposed.iter().filter(|tool| tool.hosted).map(|tool| tool.capability.clone()).collect();
+        for id in hosted {
+            let Some(capability) = self.parts.registry.get(&id) else { continue };
+            let Some(tool) = &capability.execution.hosted else { continue };
+            let Err(reason) = self.parts.model.takes_hosted(&tool.payload, true) else { continue };
+            self.prepared.exposed.retain(|tool| tool.capability != id);
+            self.prepared.routes.retain(|route| route.capability != id);
+            self.prepared.builtin_tools.retain(|raw| *raw != tool.payload);
+            self.prepared.withheld.push(Withheld { capability: id.clone(), reason: reason.clone() });
+            self.conflicts.insert(id, reason);
+            self.route(&capability.intent.clone(), true);
+        }
+    }
+
     fn finish(mut self) -> Prepared {
+        self.resolve_conflicts();
         // The order of tools is defined, whatever order they were found in: equal sets give equal bytes.
         self.prepared.exposed.sort_by(|a, b| a.capability.cmp(&b.capability));
         self.prepared.tool_choice = self.first_choice();
@@ -244,7 +294,10 @@ impl RouteFacts for Facts<'_, '_> {
     fn unavailable(&self, capability: &Capability) -> Option<String> {
         let parts = self.plan.parts;
         match capability.execution.mode {
-            ExecutionMode::ProviderHosted => hosted_unavailable(parts.model.origin().api),
+            ExecutionMode::ProviderHosted => self.plan.conflicts.get(&capability.id).cloned().or_else(|| {
+                let tool = capability.execution.hosted.as_ref()?;
+                parts.model.takes_hosted(&tool.payload, false).err()
+            }),
             ExecutionMode::RuntimeFunction if internal::is_internal(capability) => None,
             ExecutionMode::RuntimeFunction => {
                 let missing = parts.executors.executor_for(capability).err().map(|error| error.safe_message);
@@ -258,15 +311,6 @@ impl RouteFacts for Facts<'_, '_> {
 
     fn reliability(&self, id: &CapabilityId) -> Option<Reliability> {
         self.plan.parts.observed.reliability(id)
-    }
-}
-
-fn hosted_unavailable(api: Api) -> Option<String> {
-    match api {
-        Api::Chat => Some("the Chat Completions surface has no hosted tools".to_owned()),
-        Api::Generation => Some("DashScope's own format takes search as a parameter, not as a tool".to_owned()),
-        Api::Local => Some("a local model has no hosted tools".to_owned()),
-        Api::Responses | Api::Messages | Api::GenerateContent | Api::Interactions | Api::Conversations => None,
     }
 }
 

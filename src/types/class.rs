@@ -158,6 +158,26 @@ word!(
 );
 
 word!(
+    /// What an argument is to its call, for rules about who named its value.
+    ArgumentRole {
+        /// Whom or what the call acts on: a recipient, an account, a channel, a path, a new value.
+        Target = "target",
+        /// A URL or host the call goes to.
+        Host = "host",
+        /// How much.
+        Amount = "amount",
+        /// On which day.
+        Date = "date",
+        /// A handle that a look-up returned (`event_id`).
+        Reference = "reference",
+        /// Free text: what is said, not to whom.
+        Content = "content",
+        /// A choice among a few words, or a detail that changes nothing for anybody.
+        Option = "option",
+    }
+);
+
+word!(
     /// Whether an answer must be looked up.
     Trigger {
         /// The model decides.

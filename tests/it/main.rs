@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, reason = "a test fails by panicking")]
 #![expect(unreachable_pub, reason = "the examples are included as modules")]
 
+mod approvals;
 mod examples;
 mod layers;
 mod sizes;

@@ -6,13 +6,13 @@ use agcore::{
     capability::{Approval, Capability, CapabilityBuilder},
     config::Limits,
     execute::errors,
-    llm::ToolChoice,
+    llm::{OnUnsupported, ToolChoice},
     runtime::{Runtime, RuntimeBuilder},
     trace::PolicyDecision,
     turn::{Company, EndReason, Ended, OnReject, TurnEnd, TurnOutcome},
     types::{Entry, MicroUsd, RiskClass, Scope, Tokens, ToolResult},
 };
-use agcore_testkit::{Gate, ScriptedModel, ScriptedReply, ScriptedTool, reply};
+use agcore_testkit::{Gate, Hosted, ScriptedModel, ScriptedReply, ScriptedTool, reply};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -248,7 +248,7 @@ async fn a_rejected_call_never_runs_and_the_model_may_be_told() {
     let runtime = stage.builder.build().unwrap();
     let waiting = runtime.turn("refund it").on_reject(OnReject::Continue).run().await.unwrap();
     let TurnEnd::Waiting(requests) = &waiting.end else { panic!("{:?}", waiting.end) };
-    let no = agcore::turn::ApprovalAnswer { approved: false, by: "me".into(), reason: Some("too much".into()) };
+    let no = agcore::turn::ApprovalAnswer::no("me", "too much");
     let turn = &waiting.turn.started().turn;
     runtime.approve(turn, requests[0].call.as_str(), None, &no).await.unwrap();
     let outcome = runtime.resume(turn, Company::default()).await.unwrap();
@@ -313,4 +313,70 @@ async fn an_otlp_export_holds_a_span_for_each_call() {
     assert_eq!(names, ["invoke_agent agcore", "chat scripted-1", "chat scripted-1", "execute_tool things.get"]);
     let root = &spans[0]["spanId"];
     assert!(spans.iter().skip(1).all(|span| span["parentSpanId"] == *root));
+}
+
+/// A hosted search, a function that searches too, and another function; and the builtin tools and functions that the
+/// model was offered.
+async fn offered(
+    hosted: Hosted,
+    on_unsupported: OnUnsupported,
+    raw: Option<Value>,
+) -> (TurnOutcome, Value, Vec<String>) {
+    let tool_run = Arc::new(ScriptedTool::new());
+    let search = Capability::builder("scripted.web_search", "web.search")
+        .description("Searches the web")
+        .hosted("scripted".parse().unwrap(), json!({"type": "web_search"}))
+        .risk(RiskClass::ExternalRead)
+        .priority(95)
+        .build()
+        .unwrap();
+    let own = Capability::builder("runtime.search", "web.search")
+        .description("Searches the web")
+        .runs_function("runtime.search")
+        .risk(RiskClass::ExternalRead)
+        .priority(40);
+    let mut stage = staged(ScriptedModel::new([reply().text("done")]).hosts(hosted))
+        .with(own, &tool_run)
+        .with(tool("dice.roll", RiskClass::ReadOnly), &tool_run);
+    let raw_given = raw.is_some();
+    if !raw_given {
+        stage.builder = stage.builder.capability(search);
+    }
+    let runtime = stage.builder.build().unwrap();
+    let mut extra = serde_json::Map::new();
+    extra.extend(raw.map(|raw| ("builtin_tools".to_owned(), raw)));
+    let mut turn = runtime.turn("roll the dice").extra(extra).on_unsupported(on_unsupported);
+    if !raw_given {
+        turn = turn.intents(["web.search".parse().unwrap()]);
+    }
+    let outcome = turn.intents(["dice.roll".parse().unwrap()]).run().await.unwrap();
+    let request = stage.model.asked().swap_remove(0).request;
+    let names = request.tools_defs.iter().map(|def| def.name.to_string()).collect();
+    (outcome, request.extra.get("builtin_tools").cloned().unwrap_or_default(), names)
+}
+
+/// DEV-A01: where a model does not take a hosted tool beside functions, another candidate serves the intent.
+#[tokio::test]
+async fn a_hosted_tool_that_cannot_be_mixed_makes_way_for_a_function() {
+    let (_, builtin, names) = offered(Hosted::Always, OnUnsupported::Error, None).await;
+    assert_eq!((builtin, names), (json!([{"type": "web_search"}]), vec!["dice.roll".to_owned()]));
+    let (outcome, builtin, mut names) = offered(Hosted::Alone, OnUnsupported::Error, None).await;
+    names.sort();
+    assert_eq!((builtin, names), (Value::Null, vec!["dice.roll".to_owned(), "web.search".to_owned()]));
+    let withheld = &outcome.turn.prepared().unwrap().withheld;
+    assert!(withheld.iter().any(|tool| tool.reason.starts_with("capability_conflict")), "{withheld:?}");
+}
+
+/// DEV-A02: a raw tool that the wire cannot carry is replaced by a candidate for its intent when the caller says so,
+/// and that is in the result.
+#[tokio::test]
+async fn a_raw_tool_the_wire_cannot_carry_is_rerouted_aloud() {
+    let raw = Some(json!([{"type": "web_search_preview"}]));
+    let (outcome, builtin, mut names) = offered(Hosted::Never, OnUnsupported::Reroute, raw.clone()).await;
+    names.sort();
+    assert_eq!((builtin, names), (Value::Null, vec!["dice.roll".to_owned(), "web.search".to_owned()]));
+    let withheld = &outcome.turn.prepared().unwrap().withheld;
+    assert!(withheld.iter().any(|tool| tool.reason.contains("another candidate for `web.search`")), "{withheld:?}");
+    let (_, builtin, _) = offered(Hosted::Never, OnUnsupported::Error, raw.clone()).await;
+    assert_eq!(Some(builtin), raw, "left to the adapter, which refuses it");
 }

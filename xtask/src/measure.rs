@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 mod intent_clinc150;
 mod json_repair;
 mod json_schema;
+mod taint_agentdojo;
 mod tool_need;
 mod tool_search;
 mod traffic;
@@ -29,6 +30,8 @@ pub(crate) enum Set {
     IntentClinc150,
     /// Finding the right tool among many
     ToolSearch,
+    /// Injected instructions against the shipped rules
+    TaintAgentdojo,
     /// Reading recorded replies of every provider
     Traffic,
 }
@@ -51,6 +54,7 @@ pub(crate) fn run(set: Set, data: &Path, out: Option<PathBuf>, score: Option<Pat
         Set::ToolNeed => ("tool_need", tool_need::predict(data)?),
         Set::IntentClinc150 => ("intent_clinc150", intent_clinc150::predict(data)?),
         Set::ToolSearch => ("tool_search", tool_search::predict(data)?),
+        Set::TaintAgentdojo => ("taint_agentdojo", taint_agentdojo::predict(data)?),
         Set::Traffic => ("traffic", traffic::predict(data)?),
     };
     let script = score.unwrap_or_else(|| PathBuf::from(format!("../shared/tools/score_{name}.py")));

@@ -42,6 +42,8 @@ fn checker(provider: &str, api: Api, built: &BuiltRequest) -> Option<Checker> {
         (_, Api::Conversations) => Some(Checker::Other("mistral.conversation_request")),
         (_, Api::Responses) => Some(Checker::OpenAi { kind: "responses-request", dialect: vendor }),
         (_, Api::Chat) => Some(Checker::OpenAi { kind: "chat-request", dialect: vendor }),
+        // A tool that only DeepSeek has.
+        (_, Api::Messages) if built.body.get().contains("\"deepseek_read_url\"") => None,
         (_, Api::Messages) if built.headers.contains_key("anthropic-beta") => {
             Some(Checker::Other("anthropic.beta_request"))
         }

@@ -1,5 +1,6 @@
 //! The command line: what can be typed, and which function answers it.
 
+mod approvals;
 mod ask;
 mod config;
 mod intent;
@@ -36,7 +37,7 @@ Exit codes:
   1  something is wrong (configuration, a file, the database); the message says what and where
   2  the command line cannot be understood
   3  the turn ended without an answer (nothing found, a limit, the model failed)
-  4  the turn waits for a person; see `agcore turns list`";
+  4  the turn waits for a person; see `agcore approvals list`";
 
 /// agcore: the tool runtime for agents.
 #[derive(Debug, Parser)]
@@ -86,7 +87,10 @@ enum Command {
     /// Explain which capability would serve an intent, and why
     #[command(subcommand)]
     Route(route::RouteCommand),
-    /// List, show, approve and resume turns
+    /// List and decide the calls that wait for a person
+    #[command(subcommand)]
+    Approvals(approvals::Approvals),
+    /// List, show and resume turns
     #[command(subcommand)]
     Turns(turns::Turns),
     /// List and show traces: what was decided, what ran, what it cost
@@ -128,6 +132,7 @@ async fn dispatch(global: &Global, command: Command) -> anyhow::Result<u8> {
         Command::Intent(args) => intent::run(global, args),
         Command::Policy(policy) => policy::run(global, policy),
         Command::Route(route) => route::run(global, route),
+        Command::Approvals(approvals) => approvals::run(global, approvals).await,
         Command::Turns(turns) => turns::run(global, turns).await,
         Command::Traces(traces) => traces::run(global, traces).await,
         Command::Providers(providers) => providers::run(global, providers).await,

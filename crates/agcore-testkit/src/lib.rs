@@ -20,7 +20,7 @@ mod tool;
 pub use effects::{Effect, Effects};
 pub use gate::Gate;
 pub use history::check_history;
-pub use model::{Asked, ScriptedModel, ScriptedReply, reply};
+pub use model::{Asked, Hosted, ScriptedModel, ScriptedReply, reply};
 pub use provider::{Captured, FakeProvider};
 pub use script::{Answer, By, Delivery, Raw, Script, ScriptedCall, Tokens, answer};
 pub use tool::{ScriptedTool, call_context};

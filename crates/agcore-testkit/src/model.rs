@@ -135,6 +135,19 @@ pub struct ScriptedModel {
     replies: Vec<ScriptedReply>,
     asked: Mutex<Vec<Asked>>,
     price: Option<MicroUsd>,
+    hosted: Hosted,
+}
+
+/// What a scripted model does with hosted tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Hosted {
+    /// It has none.
+    #[default]
+    Never,
+    /// It takes them when there is no function beside them.
+    Alone,
+    /// It takes them.
+    Always,
 }
 
 impl fmt::Debug for ScriptedModel {
@@ -147,13 +160,20 @@ impl ScriptedModel {
     /// A model with these replies. A call costs nothing.
     pub fn new(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
         let replies = replies.into_iter().collect();
-        Self { replies, asked: Mutex::new(Vec::new()), price: Some(MicroUsd::ZERO) }
+        Self { replies, asked: Mutex::new(Vec::new()), price: Some(MicroUsd::ZERO), hosted: Hosted::Never }
     }
 
     /// The same with a price per call; `None` when it is not known.
     #[must_use]
     pub fn priced(mut self, price: Option<MicroUsd>) -> Self {
         self.price = price;
+        self
+    }
+
+    /// The same with hosted tools.
+    #[must_use]
+    pub fn hosts(mut self, hosted: Hosted) -> Self {
+        self.hosted = hosted;
         self
     }
 
@@ -214,6 +234,14 @@ impl Model for ScriptedModel {
             }
             Ok(reply)
         })
+    }
+
+    fn takes_hosted(&self, _: &Value, beside_functions: bool) -> Result<(), String> {
+        match self.hosted {
+            Hosted::Never => Err("a scripted model has no hosted tools".to_owned()),
+            Hosted::Alone if beside_functions => Err("capability_conflict: not beside functions".to_owned()),
+            Hosted::Alone | Hosted::Always => Ok(()),
+        }
     }
 
     fn price(&self, _: &Usage) -> Option<MicroUsd> {

@@ -70,6 +70,7 @@ fn a_builder_fills_in_the_defaults() {
             data_classes: vec![],
             pii_allowed: false,
             allowed_domains: vec![],
+            arguments: Default::default(),
             approval: Approval::ByPolicy,
         },
     };

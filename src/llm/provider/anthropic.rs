@@ -130,7 +130,7 @@ fn allow_choice(offer: &mut Offer, request: &ModelRequest, target: &Target) -> R
     }
     let error = head::unsupported_choice(request, target);
     match request.on_unsupported {
-        OnUnsupported::Error => return Err(error),
+        OnUnsupported::Error | OnUnsupported::Reroute => return Err(error),
         OnUnsupported::Drop => offer.notices.push(format!("{error}; the choice was left to the model")),
     }
     offer.choice = None;

@@ -75,7 +75,8 @@ impl Dialect for OpenAiChat {
 
 impl OpenAiChat {
     fn block(&self, request: &ModelRequest, target: &Target) -> Result<ToolBlock, WireError> {
-        let mut block = ToolBlock::of(request, target, &self.tools, FUNCTIONS)?;
+        let functions = if target.api.deepseek_strict { DEEPSEEK } else { FUNCTIONS };
+        let mut block = ToolBlock::of(request, target, &self.tools, functions)?;
         if !target.api.builtin_tools {
             tools::without_builtin(request, target, &mut block.notices)?;
             return Ok(block);
@@ -131,6 +132,9 @@ fn write_head(head: &mut Head<'_>, request: &ModelRequest, target: &Target, offe
 /// Function tools as Chat Completions and those near it write them.
 pub(super) const FUNCTIONS: RenderFunction =
     RenderFunction { schemas: (SchemaDialect::OpenAi, SchemaDialect::OpenAiStrict), write: write_function };
+
+const DEEPSEEK: RenderFunction =
+    RenderFunction { schemas: (SchemaDialect::OpenAi, SchemaDialect::DeepSeekStrict), write: write_function };
 
 fn write_function(tool: FunctionTool<'_>) -> Vec<u8> {
     let FunctionTool { name, description, parameters, strict, deferred: _ } = tool;

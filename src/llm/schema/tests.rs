@@ -8,7 +8,7 @@ use crate::llm::arguments::{Draft, Formats, Validator};
 
 mod properties;
 
-const ALL: [SchemaDialect; 4] = [OpenAiStrict, OpenAi, Anthropic, Gemini];
+const ALL: [SchemaDialect; 5] = [OpenAiStrict, OpenAi, AnthropicStrict, Anthropic, Gemini];
 
 fn sent(original: &Value, dialect: SchemaDialect) -> Value {
     convert(original, dialect).unwrap().schema
@@ -270,6 +270,54 @@ fn strict_mode_is_given_up_when_it_would_lose_something_and_the_log_says_why() {
     }
     let wide: Vec<String> = (0..1_001).map(|n| format!("v{n}")).collect();
     assert!(!convert(&json!({"type": "object", "properties": {"v": {"enum": wide}}}), OpenAiStrict).unwrap().strict);
+}
+
+#[test]
+fn anthropics_strict_mode_keeps_keys_optional_and_tells_bounds() {
+    let original = json!({
+        "type": "object",
+        "properties": {
+            "q": {"type": "string", "minLength": 1, "pattern": "^[a-z]+$"},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 9},
+            "tags": {"type": "array", "items": {"type": "string", "format": "regex"}, "minItems": 2},
+        },
+        "required": ["q"],
+    });
+    let converted = convert(&original, AnthropicStrict).unwrap();
+    let expected = json!({
+        "type": "object",
+        "properties": {
+            "q": {"type": "string", "pattern": "^[a-z]+$", "description": "(minLength: 1)"},
+            "limit": {"type": "integer", "description": "(minimum: 1) (maximum: 9)"},
+            "tags": {"type": "array", "items": {"type": "string", "description": "(format: \"regex\")"}, "description": "(minItems: 2)"},
+        },
+        "required": ["q"],
+        "additionalProperties": false,
+    });
+    assert_eq!((converted.schema, converted.strict), (expected, true));
+}
+
+#[test]
+fn anthropics_strict_mode_is_given_up_for_what_it_refuses() {
+    let keys = |count: usize, schema: Value| -> Value {
+        let map: serde_json::Map<String, Value> = (0..count).map(|at| (format!("k{at}"), schema.clone())).collect();
+        json!({"type": "object", "properties": map})
+    };
+    for (original, strict) in [
+        (tree(), false),
+        (keys(24, json!({"type": "string"})), true),
+        (keys(25, json!({"type": "string"})), false),
+        (keys(16, json!({"type": ["string", "null"]})), true),
+        (keys(17, json!({"type": ["string", "null"]})), false),
+        (keys(1, json!({"type": "object", "additionalProperties": true})), false),
+        (keys(1, json!({"type": "string", "not": {"const": "a"}})), false),
+    ] {
+        let converted = convert(&original, AnthropicStrict).unwrap();
+        assert_eq!(converted.strict, strict, "{original}");
+        if !strict {
+            assert_eq!(converted.schema, convert(&original, Anthropic).unwrap().schema);
+        }
+    }
 }
 
 #[test]

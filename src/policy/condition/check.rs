@@ -12,7 +12,7 @@ use super::{
     super::error::{RuleProblem, nearest},
     MAX_DEPTH,
     guard::{self, Paths},
-    variable::{FIELDS, Kind, OPEN, ROOTS, TOOL_NAME, Ty, Words},
+    variable::{CALL, FIELDS, Kind, OPEN, ROOTS, TOOL_NAME, Ty, Words},
 };
 
 /// Which parts of a call a condition speaks of.
@@ -21,6 +21,7 @@ pub(in super::super) struct Uses {
     pub(in super::super) args: bool,
     pub(in super::super) resource: bool,
     pub(in super::super) tool_name: bool,
+    pub(in super::super) call: bool,
 }
 
 /// Checks a whole condition.
@@ -141,6 +142,7 @@ impl<'e> Checker<'e> {
 
     fn select(&mut self, select: &'e SelectExpr, whole: &'e IdedExpr, there: &Paths) -> Result<Ty, RuleProblem> {
         if let Some(root) = self.root(&select.operand) {
+            self.uses.call |= root == CALL;
             let ty = field_type(root, &select.field)?;
             return if select.test {
                 Err(RuleProblem::Unsupported(format!("`has({root}.{})`, which is always there", select.field)))

@@ -11,7 +11,10 @@ use cel::{
 };
 
 use super::{
-    super::decision::GateRequest,
+    super::{
+        decision::GateRequest,
+        origin::{Action, Asked, CallOrigin, Unnamed},
+    },
     json,
     pattern::{self, CompiledPattern},
 };
@@ -67,10 +70,14 @@ words!(
     DataClass = "a data class",
     Region = "a region",
     Trigger = "a trigger",
+    Action = "an action",
+    Asked = "whether it was asked for",
 );
 
 /// The variables that have fields.
-pub(super) const ROOTS: [&str; 3] = ["principal", "capability", "turn"];
+pub(super) const ROOTS: [&str; 5] = ["principal", "capability", "turn", "user", CALL];
+/// The variable with the facts about where the values of a call come from.
+pub(super) const CALL: &str = "call";
 /// The variables that have no fixed form: the arguments of the call, and what a look-up said of the thing acted on.
 pub(super) const OPEN: [&str; 2] = ["args", "resource"];
 /// The name under which the model called.
@@ -105,6 +112,16 @@ pub(in super::super) const FIELDS: &[(&str, &str, Ty)] = {
         ("turn", "model", One(Text)),
         ("turn", "trigger", One(Word(Words::Trigger))),
         ("turn", "requires_approval_for_write", One(Bool)),
+        ("turn", "tainted_by", List(Text)),
+        ("user", "spoke", One(Bool)),
+        ("user", "asks", List(Word(Words::Action))),
+        ("user", "asked", One(Word(Words::Asked))),
+        ("user", "names_hosts", One(Bool)),
+        ("call", "from_user", One(Bool)),
+        ("call", "anchored", One(Bool)),
+        ("call", "unnamed", List(Text)),
+        ("call", "from_untrusted", List(Text)),
+        ("call", "new_host", One(Bool)),
     ]
 };
 
@@ -116,16 +133,28 @@ pub(in super::super) struct Facts<'a> {
     request: &'a GateRequest<'a>,
     args: OnceLock<Converted<'a>>,
     resource: OnceLock<Converted<'a>>,
+    origin: OnceLock<CallOrigin>,
 }
 
 impl<'a> Facts<'a> {
     pub(in super::super) fn new(request: &'a GateRequest<'a>) -> Self {
-        Self { request, args: OnceLock::new(), resource: OnceLock::new() }
+        Self { request, args: OnceLock::new(), resource: OnceLock::new(), origin: OnceLock::new() }
     }
 
     /// The arguments; an empty object when there are none.
     pub(super) fn args(&self) -> Result<&(dyn Val + 'a), String> {
         convert_once(&self.args, self.request.arguments)
+    }
+
+    /// Where the values of the call come from.
+    fn origin(&self) -> &CallOrigin {
+        let GateRequest { capability, arguments, turn, .. } = *self.request;
+        self.origin.get_or_init(|| CallOrigin::of(capability, arguments, &turn.said, &turn.heard))
+    }
+
+    /// The same, when a condition wanted to know it.
+    pub(in super::super) fn origin_if_read(&self) -> Option<&CallOrigin> {
+        self.origin.get()
     }
 
     /// What the facts look-up returned; an empty object when there was none.
@@ -182,6 +211,16 @@ impl VariableResolver for Scope<'_, '_> {
             "turn.model" => text(&turn.model),
             "turn.trigger" => text(turn.trigger.as_str()),
             "turn.requires_approval_for_write" => flag(turn.requires_approval_for_write),
+            "turn.tainted_by" => texts(turn.heard.iter().map(|heard| heard.capability.as_str())),
+            "user.spoke" => flag(!turn.said.is_empty()),
+            "user.asks" => texts(turn.said.asks().map(Action::as_str)),
+            "user.asked" => text(turn.said.asks_for(capability).as_str()),
+            "user.names_hosts" => flag(turn.said.names_hosts()),
+            "call.from_user" => flag(self.facts.origin().from_user()),
+            "call.anchored" => flag(self.facts.origin().anchored),
+            "call.new_host" => flag(self.facts.origin().new_host),
+            "call.unnamed" => arguments(&self.facts.origin().unnamed, |_| true),
+            "call.from_untrusted" => arguments(&self.facts.origin().unnamed, |unnamed| unnamed.source.is_some()),
             other => CowVal::Borrowed(pattern::find(self.patterns, other)?),
         })
     }
@@ -199,4 +238,8 @@ fn texts<'b>(texts: impl Iterator<Item = &'b str>) -> CowVal<'b, 'b> {
     let texts: Vec<Box<dyn Val + 'b>> =
         texts.map(|text| Box::new(CelString::from(text)) as Box<dyn Val + 'b>).collect();
     CowVal::owned(CelList::from(texts))
+}
+
+fn arguments<'b>(unnamed: &'b [Unnamed], wanted: impl Fn(&Unnamed) -> bool) -> CowVal<'b, 'b> {
+    texts(unnamed.iter().filter(|unnamed| wanted(unnamed)).map(|unnamed| unnamed.argument.as_str()))
 }

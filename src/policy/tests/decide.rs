@@ -58,6 +58,7 @@ fn a_condition_that_fails_to_evaluate_denies_and_is_recorded() {
             lifted: vec![],
             obligations: vec![],
             errors: vec!["rule `no_merge`: found no matching overload for '@in' applied to '(string, string)'".into()],
+            unnamed: vec![],
         }
     );
     assert_eq!(ask("{command: [gh pr merge]}").outcome, Outcome::Deny);
@@ -162,6 +163,7 @@ fn the_contract_of_a_capability_is_held_before_all_rules() {
             lifted: vec![],
             obligations: vec![Obligation::CapCalls(3)],
             errors: vec![],
+            unnamed: vec![],
         }
     );
     let asked = question(&format!("{given}, principal: {{scopes: [s.one, s.two]}}}}")).ask(&gate);
@@ -305,7 +307,7 @@ fn an_explanation_names_every_rule_and_its_reason() {
 ask: mail.send (email.send, business_write) for local/local, to be called, after untrusted content
   because something untrusted was read in this turn and may have asked for this change (`taint.business_write`)
   matched  `builtin.max_calls` (the capability's contract)
-  matched  `taint.business_write` (ask, policies/default.yaml, floor): something untrusted was read in this turn and may have asked for this change
+  matched  `taint.business_write` (ask, policies/default.yaml): something untrusted was read in this turn and may have asked for this change
   matched  `my.sends` (allow, mine.yaml): mail is fine
   lifted   `risk.business_write` (ask, policies/default.yaml): others see this change, or it costs money
   must     mask to

@@ -29,7 +29,9 @@ fn every_variable_a_condition_may_name_has_a_value() {
             let gate = gate(&deny_when(&format!("{root}.{field} == {root}.{field}")));
             let decision =
                 question(&format!("{{capability: {{id: a.b, risk: read_only}}, stage: {stage}}}")).ask(&gate);
-            assert_eq!((decision.errors.as_slice(), decision.outcome), (&[][..], Outcome::Deny), "{root}.{field}");
+            // Before there is a call, nothing is said about where its values come from.
+            let expected = if (stage, *root) == ("expose", "call") { Outcome::Allow } else { Outcome::Deny };
+            assert_eq!((decision.errors.as_slice(), decision.outcome), (&[][..], expected), "{root}.{field}");
         }
     }
 }

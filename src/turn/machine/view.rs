@@ -4,11 +4,12 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
     llm::ModelError,
+    policy::{Heard, Said},
     types::{CallId, CapabilityId, Citation, DataClass, DurationMs, Entry, Reply, Timestamp, Tokens, Usage},
 };
 
 use super::{Phase, Turn};
-use crate::turn::{Call, Ended, Exposed, Ledger, LimitKind, Prepared, Started};
+use crate::turn::{Call, Ended, Exposed, Ledger, LimitKind, Prepared, Started, prepare};
 
 /// What the rest of agcore may read of a turn.
 impl Turn {
@@ -105,6 +106,16 @@ impl Turn {
     /// Whether untrusted content has entered the context.
     pub fn is_tainted(&self) -> bool {
         self.tainted
+    }
+
+    /// What the user said, in this turn and before it.
+    pub fn said(&self) -> &Arc<Said> {
+        self.said.get_or_init(|| Arc::new(Said::new(prepare::said(&self.started))))
+    }
+
+    /// What untrusted sources brought into the context, in order.
+    pub fn heard(&self) -> &[Arc<Heard>] {
+        &self.heard
     }
 
     /// The classes of data that were read.

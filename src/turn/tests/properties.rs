@@ -1,7 +1,5 @@
 //! Properties over any sequence of events.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 
 use crate::{config::Limits, turn::*, types::*};
@@ -37,7 +35,7 @@ fn assert_sound(turn: &Turn) {
 fn any_event(turn: &Turn, choice: u8) -> Event {
     let call = CallId::new(format!("call_{}", choice % 5)).unwrap();
     match choice % 11 {
-        0 => Event::Prepared(Arc::new(super::world::prepared())),
+        0 => Event::Prepared(Box::new(super::world::prepared())),
         1 => Event::ModelReplied(ModelReplied {
             number: u32::from(choice % 4),
             reply: reply(&["test.tool"], "", Stop::ToolCalls),
@@ -48,19 +46,20 @@ fn any_event(turn: &Turn, choice: u8) -> Event {
         3 => Event::CallStarted(CallStarted { call, key: "k".into(), reserved: MicroUsd::ZERO }),
         4 => {
             let outcome = outcome(&call, CallStatus::Ok, "done");
-            Event::CallFinished(CallFinished { call, outcome: Arc::new(outcome) })
+            Event::CallFinished(Box::new(CallFinished { call, outcome }))
         }
         5 => Event::LimitReached(LimitKind::WallTime),
         6 => Event::Cancelled { by: "me".into() },
         7 => Event::Resumed(Resumed { by: "me".into() }),
-        8 => Event::ApprovalDecided(ApprovalDecided {
+        8 => Event::ApprovalDecided(Box::new(ApprovalDecided {
             call,
             digest: "digest of call_1".into(),
             approved: choice.is_multiple_of(2),
             by: "me".into(),
             reason: None,
+            edit: None,
             rejection: None,
-        }),
+        })),
         9 => Event::LimitReached(LimitKind::Cost),
         _ => Event::ModelCallStarted(ModelCallStarted {
             number: turn.model_calls() + 1,

@@ -109,7 +109,7 @@ fn is_reply(exchange: &Exchange, api: Api) -> bool {
         Api::GenerateContent => path.contains(":generateContent") || path.contains(":streamGenerateContent"),
         Api::Interactions => path.contains("/interactions"),
         Api::Conversations => path.contains("/conversations"),
-        _ => true,
+        Api::Generation | Api::Local => true,
     };
     // A reply in the background is asked for again with a `GET`.
     let polled = matches!(api, Api::Responses | Api::Interactions);

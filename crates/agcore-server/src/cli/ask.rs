@@ -160,7 +160,7 @@ struct AlwaysYes;
 
 impl Approver for AlwaysYes {
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Option<ApprovalAnswer>> {
-        let answer = ApprovalAnswer { approved: true, by: "cli --yes".to_owned(), reason: None };
+        let answer = ApprovalAnswer::yes("cli --yes");
         Box::pin(std::future::ready(Some(answer)))
     }
 }
@@ -173,7 +173,7 @@ impl Approver for Terminal {
         Box::pin(async move {
             let question = question(request);
             let said = tokio::task::spawn_blocking(move || screen::confirm(&question)).await.ok().flatten()?;
-            Some(ApprovalAnswer { approved: said, by: "cli".to_owned(), reason: None })
+            Some(ApprovalAnswer { approved: said, by: "cli".to_owned(), ..ApprovalAnswer::default() })
         })
     }
 }
@@ -245,7 +245,10 @@ fn waiting(requests: &[ApprovalRequest], trace: &Trace) {
     for request in requests {
         screen::line(format!("  {}  {}  {}", request.call, request.capability, request.arguments));
     }
-    screen::line(format!("Decide with `agcore turns approve {}` or `reject`, then `resume`.", trace.turn_id));
+    screen::line(format!(
+        "Decide with `agcore approvals approve {0}` (or `deny`, `edit`), then `agcore turns resume {0}`.",
+        trace.turn_id
+    ));
 }
 
 fn sources(citations: &[Citation]) {

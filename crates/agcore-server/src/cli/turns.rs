@@ -1,11 +1,11 @@
-//! `agcore turns`: list, show, approve, reject and resume.
+//! `agcore turns`: list, show and resume.
 
 use agcore::{
     store::TurnState,
-    turn::{ApprovalAnswer, Company, TurnEnd, TurnOutcome},
+    turn::{Company, TurnEnd, TurnOutcome},
 };
-use anyhow::{Result, bail};
-use clap::{Args, Subcommand};
+use anyhow::Result;
+use clap::Subcommand;
 
 use super::{Global, ask, exit, screen, setup};
 
@@ -29,27 +29,6 @@ pub(crate) enum Turns {
         #[command(flatten)]
         model: Box<setup::ModelArgs>,
     },
-    /// Let a call run that waits for a person; the turn goes on with `resume`
-    Approve(Decide),
-    /// Do not let a call run that waits for a person; the turn goes on with `resume`
-    Reject(Decide),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Decide {
-    /// The turn, its trace, or the beginning of either
-    turn: String,
-    /// The call, as `turns list` and `ask` show it; may be left out when only one waits
-    call: Option<String>,
-    /// The digest that was shown: refuse when the call has another by now
-    #[arg(long)]
-    digest: Option<String>,
-    /// Why, for the model and the record
-    #[arg(long)]
-    reason: Option<String>,
-    /// Who decides
-    #[arg(long, default_value = "cli")]
-    by: String,
 }
 
 pub(crate) async fn run(global: &Global, command: Turns) -> Result<u8> {
@@ -57,8 +36,6 @@ pub(crate) async fn run(global: &Global, command: Turns) -> Result<u8> {
         Turns::List { limit } => list(global, limit).await,
         Turns::Show { turn } => show(global, &turn).await,
         Turns::Resume { turn, model } => resume(global, &turn, &model).await,
-        Turns::Approve(decide) => record(global, decide, true).await,
-        Turns::Reject(decide) => record(global, decide, false).await,
     }
 }
 
@@ -115,31 +92,6 @@ async fn resume(global: &Global, name: &str, model: &setup::ModelArgs) -> Result
     let head = made.runtime.find(name).await?;
     let outcome = made.runtime.resume(&head.turn, Company::default()).await?;
     ask::print(global, &made.runtime, &outcome).await
-}
-
-async fn record(global: &Global, decide: Decide, approved: bool) -> Result<u8> {
-    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
-    let head = runtime.find(&decide.turn).await?;
-    let turn = agcore::turn::Turn::fold(&runtime.journal(&head.turn).await?)?;
-    let waiting = runtime.waiting(&turn);
-    let call = match (&decide.call, waiting.as_slice()) {
-        (Some(call), _) => call.clone(),
-        (None, [only]) => only.call.to_string(),
-        (None, []) => bail!("turn `{}` does not wait for anybody", head.turn),
-        (None, many) => {
-            let calls: Vec<&str> = many.iter().map(|request| request.call.as_str()).collect();
-            bail!("several calls wait, name one: {}", calls.join(", "))
-        }
-    };
-    let answer = ApprovalAnswer { approved, by: decide.by, reason: decide.reason };
-    runtime.approve(&head.turn, &call, decide.digest.as_deref(), &answer).await?;
-    let said = if approved { "approved" } else { "rejected" };
-    if global.json {
-        screen::json(&serde_json::json!({"turn": head.turn, "call": call, "decision": said}))?;
-    } else {
-        screen::line(format!("{said} {call}; go on with `agcore turns resume {}`", head.turn));
-    }
-    Ok(exit::OK)
 }
 
 /// The exit code of a turn. An answer that had to cite and found nothing to cite is none.

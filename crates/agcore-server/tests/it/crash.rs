@@ -189,7 +189,7 @@ impl World {
             if code != WAITS {
                 return (code, document);
             }
-            let (approved, _) = self.output(&["turns", "approve", turn], false).await;
+            let (approved, _) = self.output(&["approvals", "approve", turn], false).await;
             assert_eq!(approved, 0);
         }
     }

@@ -14,12 +14,12 @@ use std::{
 use agcore::{
     capability::Capability,
     runtime::Runtime,
-    store::{Commit, Journal, SqliteJournal, StoreError, TurnHead},
+    store::{Commit, Journal, Remembered, SqliteJournal, StoreError, TurnHead},
     turn::{
         ApprovalAnswer, ApprovalRequest, Approver, CallStatus, Company, EndReason, Ended, Event, Recorded, TurnEnd,
         TurnError, TurnOutcome,
     },
-    types::{FunctionCall, Part, RiskClass, SideEffect, TurnId},
+    types::{CapabilityId, FunctionCall, Part, RiskClass, SideEffect, TurnId},
 };
 use agcore_testkit::{ScriptedModel, ScriptedReply, ScriptedTool, reply};
 use futures_util::future::{BoxFuture, FutureExt, pending, ready};
@@ -82,13 +82,21 @@ impl Journal for Dying {
     fn find<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<TurnHead, StoreError>> {
         self.journal.find(name)
     }
+
+    fn remember(&self, approval: Remembered) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.journal.remember(approval)
+    }
+
+    fn remembered<'a>(&'a self, capability: &'a CapabilityId) -> BoxFuture<'a, Result<Vec<Remembered>, StoreError>> {
+        self.journal.remembered(capability)
+    }
 }
 
 struct AlwaysYes;
 
 impl Approver for AlwaysYes {
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Option<ApprovalAnswer>> {
-        ready(Some(ApprovalAnswer { approved: true, by: "test".to_owned(), reason: None })).boxed()
+        ready(Some(ApprovalAnswer::yes("test"))).boxed()
     }
 }
 

@@ -58,6 +58,8 @@ pub(super) struct Delta<'a> {
     #[serde(borrow)]
     pub(super) content: Str<'a>,
     #[serde(borrow)]
+    pub(super) encrypted_content: Str<'a>,
+    #[serde(borrow)]
     pub(super) citation: Option<&'a RawValue>,
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Open {
     input: String,
     citations: Vec<Box<RawValue>>,
     signature: Option<String>,
+    /// Of a summary; goes back as it came.
+    encrypted_content: Option<String>,
     finished: bool,
 }
 
@@ -42,7 +44,7 @@ impl Open {
         // The result of a server tool is whole from the start.
         let finished = kind.ends_with("_tool_result");
         let (text, input, citations) = (None, String::new(), Vec::new());
-        Self { start, kind, id, name, text, input, citations, signature: None, finished }
+        Self { start, kind, id, name, text, input, citations, signature: None, encrypted_content: None, finished }
     }
 
     /// A block whose start never came, for a delta that says what it must be.
@@ -78,7 +80,14 @@ impl Open {
                 self.append(delta.thinking.text());
                 sink.on(ReplyEvent::Reasoning(delta.thinking.text().to_owned()));
             }
-            "compaction_delta" => self.append(delta.content.text()),
+            "compaction_delta" => {
+                if let Some(content) = delta.content.0.as_deref() {
+                    self.append(content);
+                }
+                if let Some(encrypted) = delta.encrypted_content.0.as_deref() {
+                    self.encrypted_content = Some(encrypted.to_owned());
+                }
+            }
             "signature_delta" => self.signature = Some(delta.signature.text().to_owned()),
             "citations_delta" => self.citations.extend(delta.citation.map(RawValue::to_owned)),
             "input_json_delta" => {
@@ -162,8 +171,8 @@ impl Open {
             let all: Vec<&str> = earlier.chain(self.citations.iter().map(|citation| citation.get())).collect();
             changes.push(("citations", format!("[{}]", all.join(","))));
         }
-        if let Some(signature) = &self.signature {
-            changes.push(("signature", quoted(signature)));
+        for (name, whole) in [("signature", &self.signature), ("encrypted_content", &self.encrypted_content)] {
+            changes.extend(whole.as_ref().map(|text| (name, quoted(text))));
         }
         if !self.input.trim().is_empty() {
             changes.push(("input", arguments::replayable(self.input.trim()).into_owned()));

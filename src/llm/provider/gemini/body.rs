@@ -120,7 +120,7 @@ pub(in super::super) fn left_to_the_model(
 
 fn unless_dropped(request: &ModelRequest, offer: &mut Offer, error: WireError, what: &str) -> Result<(), WireError> {
     match request.on_unsupported {
-        OnUnsupported::Error => Err(error),
+        OnUnsupported::Error | OnUnsupported::Reroute => Err(error),
         OnUnsupported::Drop => {
             offer.notices.push(format!("{error}; {what}"));
             Ok(())

@@ -86,7 +86,7 @@ pub(in super::super) fn may_stand(
     let (provider, api) = (target.origin.provider.clone(), target.origin.api);
     let error = WireError::UnsupportedHosted { kind, why, provider, api };
     match request.on_unsupported {
-        OnUnsupported::Error => Err(error),
+        OnUnsupported::Error | OnUnsupported::Reroute => Err(error),
         OnUnsupported::Drop => {
             block.notices.push(format!("{error}; it was dropped"));
             Ok(false)

@@ -44,7 +44,8 @@ fn events(message: &Value, cut: &mut dyn FnMut(&str) -> Vec<String>) -> Vec<Valu
                 deltas.extend(texts.iter().map(|text| json!({"type": "input_json_delta", "partial_json": text})));
             }
             "compaction" => {
-                start["content"] = Value::Null;
+                (start["content"], start["encrypted_content"]) = (Value::Null, Value::Null);
+                deltas.push(json!({"type": "compaction_delta", "encrypted_content": block["encrypted_content"]}));
                 deltas.extend(
                     pieces("content", cut).iter().map(|text| json!({"type": "compaction_delta", "content": text})),
                 );
@@ -108,7 +109,7 @@ fn everything() -> Value {
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5", "content": [
             {"type": "thinking", "thinking": "Let me see, 汉字.", "signature": "S1=="},
             {"type": "redacted_thinking", "data": "R1"},
-            {"type": "compaction", "content": "What was said."},
+            {"type": "compaction", "content": "What was said.", "encrypted_content": "C=="},
             {"type": "text", "text": "I will look."},
             {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "größe"}},
             {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [
