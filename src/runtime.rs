@@ -71,6 +71,14 @@ impl Runtime {
         turn::resume(&self.parts, id, company).await
     }
 
+    /// Ends a turn that waits, or that another process drives; that process stops at its next commit.
+    ///
+    /// # Errors
+    /// [`TurnError`] when there is no such turn, it is over, or its journal is damaged.
+    pub async fn cancel(&self, id: &TurnId, by: &str) -> Result<TurnOutcome, TurnError> {
+        turn::cancel(&self.parts, id, by, Company::default()).await
+    }
+
     /// Records a person's decision on a call of a turn that waits. With `digest`, it has to be the digest that was
     /// shown. The turn goes on with [`Runtime::resume`].
     ///

@@ -32,7 +32,7 @@ mod tests;
 
 pub use approve::{decide_approval, requests};
 pub use call::{Call, CallStage};
-pub use drive::{Company, TurnEnd, TurnOutcome, resume, run};
+pub use drive::{Company, TurnEnd, TurnOutcome, cancel, resume, run};
 pub use error::TurnError;
 pub use event::{
     ApprovalDecided, ApprovalEdit, CallDecided, CallFinished, CallOutcome, CallStarted, CallStatus, EndReason, Ended,

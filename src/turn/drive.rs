@@ -93,6 +93,22 @@ pub async fn resume(parts: &Parts, id: &TurnId, company: Company) -> Result<Turn
     Box::pin(Driver::new(parts, log, company, true).drive()).await
 }
 
+/// Ends a turn that waits, or that another process drives: that process finds its next commit refused and stops. What
+/// was running there counts as interrupted, and a started write as of unknown outcome.
+///
+/// # Errors
+/// [`TurnError`] when the turn is over, or the journal cannot be read or written.
+pub async fn cancel(parts: &Parts, id: &TurnId, by: &str, company: Company) -> Result<TurnOutcome, TurnError> {
+    let mut log = Log::read(id, parts.clock.clone(), parts.journal.clone(), company.watcher.clone()).await?;
+    if log.turn().next() == Step::Done {
+        return Err(TurnError::Over { turn: id.clone() });
+    }
+    log.record(Event::Resumed(Resumed { by: parts.clock.fresh_id() }))?;
+    log.record(Event::Cancelled { by: by.to_owned() })?;
+    log.commit().await?;
+    Box::pin(Driver::new(parts, log, company, true).drive()).await
+}
+
 impl<'a> Driver<'a> {
     fn new(parts: &'a Parts, log: Log, company: Company, resumed: bool) -> Self {
         let Company { watcher, approver, cancel } = company;

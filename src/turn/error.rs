@@ -25,6 +25,12 @@ pub enum TurnError {
     /// An event cannot be written as JSON.
     #[error("an event cannot be written: {0}")]
     Write(String),
+    /// The turn has ended already.
+    #[error("turn `{turn}` is over; there is nothing to cancel")]
+    Over {
+        /// The turn.
+        turn: TurnId,
+    },
     /// This person may not decide this, or not so: another person has to, it is too late, or the edit cannot run.
     #[error("the decision is not accepted: {0}")]
     Approval(String),

@@ -215,3 +215,16 @@ async fn of_two_decisions_at_once_one_wins() {
     // It is not there to be used twice.
     assert!(decide(&runtime, &request, &yes).await.is_err());
 }
+
+#[tokio::test]
+async fn a_waiting_turn_can_be_cancelled_once() {
+    let shop = Shop::new();
+    let (runtime, outcome) = shop.turn(json!({"to": "A", "amount": 1})).await;
+    let request = waits(&outcome);
+    let cancelled = runtime.cancel(&request.turn, "bob").await.unwrap();
+    let TurnEnd::Ended(end) = &cancelled.end else { panic!("{:?}", cancelled.end) };
+    assert_eq!(end.reason, agcore::turn::EndReason::Cancelled);
+    assert!(decide(&runtime, &request, &ApprovalAnswer::yes("bob")).await.is_err());
+    assert!(matches!(runtime.cancel(&request.turn, "bob").await, Err(TurnError::Over { .. })));
+    assert_eq!(shop.refund.runs(), 0);
+}

@@ -58,7 +58,7 @@ pub(crate) async fn run(global: &Global, ask: Ask) -> Result<u8> {
     let made = setup::finish(builder, &config)?;
     let origin = made.runtime.parts().model.origin();
     progress.note(&format!("asking {} {} ({})", origin.provider, origin.model, made.because));
-    let approver: Arc<dyn Approver> = if ask.yes { Arc::new(AlwaysYes) } else { Arc::new(Terminal) };
+    let approver = approver(ask.yes);
     let company = Company {
         watcher: Arc::new(Shown { progress: progress.clone() }),
         approver: Some(approver),
@@ -153,6 +153,11 @@ impl Watcher for Shown {
             self.progress.note(text.trim());
         }
     }
+}
+
+/// Who answers for a person at the command line.
+pub(crate) fn approver(yes: bool) -> Arc<dyn Approver> {
+    if yes { Arc::new(AlwaysYes) } else { Arc::new(Terminal) }
 }
 
 /// Approves whatever may be approved.

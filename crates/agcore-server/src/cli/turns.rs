@@ -26,8 +26,19 @@ pub(crate) enum Turns {
     Resume {
         /// The turn, its trace, or the beginning of either
         turn: String,
+        /// Approve whatever waits
+        #[arg(long)]
+        yes: bool,
         #[command(flatten)]
         model: Box<setup::ModelArgs>,
+    },
+    /// End a turn that waits, or that another process drives
+    Cancel {
+        /// The turn, its trace, or the beginning of either
+        turn: String,
+        /// Who cancels it (default: the user of the configuration)
+        #[arg(long)]
+        by: Option<String>,
     },
 }
 
@@ -35,7 +46,8 @@ pub(crate) async fn run(global: &Global, command: Turns) -> Result<u8> {
     match command {
         Turns::List { limit } => list(global, limit).await,
         Turns::Show { turn } => show(global, &turn).await,
-        Turns::Resume { turn, model } => resume(global, &turn, &model).await,
+        Turns::Resume { turn, yes, model } => resume(global, &turn, yes, &model).await,
+        Turns::Cancel { turn, by } => cancel(global, &turn, by).await,
     }
 }
 
@@ -87,11 +99,26 @@ fn shorten(text: &str) -> &str {
     agcore::text::cut::to_bytes(text, 160)
 }
 
-async fn resume(global: &Global, name: &str, model: &setup::ModelArgs) -> Result<u8> {
+async fn resume(global: &Global, name: &str, yes: bool, model: &setup::ModelArgs) -> Result<u8> {
     let made = setup::runtime(global, model).await?;
     let head = made.runtime.find(name).await?;
-    let outcome = made.runtime.resume(&head.turn, Company::default()).await?;
+    let outcome =
+        made.runtime.resume(&head.turn, Company { approver: Some(ask::approver(yes)), ..Company::default() }).await?;
     ask::print(global, &made.runtime, &outcome).await
+}
+
+async fn cancel(global: &Global, name: &str, by: Option<String>) -> Result<u8> {
+    let config = setup::config(global, &setup::ModelArgs::default())?;
+    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
+    let head = runtime.find(name).await?;
+    let by = by.unwrap_or_else(|| config.principal.user.to_string());
+    runtime.cancel(&head.turn, &by).await?;
+    if global.json {
+        screen::json(&serde_json::json!({"turn": head.turn, "cancelled_by": by}))?;
+    } else {
+        screen::line(format!("cancelled {}", head.turn));
+    }
+    Ok(exit::OK)
 }
 
 /// The exit code of a turn. An answer that had to cite and found nothing to cite is none.
