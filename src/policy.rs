@@ -40,6 +40,7 @@ mod example;
 mod explain;
 mod gate;
 mod index;
+mod lint;
 mod load;
 mod origin;
 mod pattern;
@@ -52,5 +53,6 @@ pub use decision::{Approvers, Decision, GateRequest, Obligation, Outcome, Policy
 pub use error::{PolicyError, RuleProblem};
 pub use example::{CheckReport, Failure, Given, Question, check};
 pub use gate::{DEFAULT_RULES, Gate};
+pub use lint::RuleFinding;
 pub use origin::{Action, Asked, CallOrigin, Heard, Said, Unnamed};
 pub use raw::raw_capability;

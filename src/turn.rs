@@ -25,6 +25,7 @@ mod parts;
 mod prepare;
 mod prompt;
 mod run;
+mod simulate;
 mod watch;
 
 #[cfg(test)]
@@ -43,6 +44,7 @@ pub use ledger::Ledger;
 pub use log::{input_text, read_events};
 pub use machine::{IllegalEvent, ModelStep, Phase, Step, Turn};
 pub use parts::{Parts, Shown, Tool, Toolbox, is_searchable};
+pub use simulate::{Changed, simulate};
 pub use watch::{ApprovalAnswer, ApprovalRequest, Approver, Remember, Watcher};
 
 use drive::Driver;

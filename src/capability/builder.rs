@@ -248,7 +248,6 @@ impl CapabilityBuilder {
         allowed_domain(domain: impl Into<String>) => allowed_domains << domain.into();
     }
     /// Says what an argument is, where its name does not.
-    #[must_use]
     pub fn argument(mut self, name: impl Into<String>, role: ArgumentRole) -> Self {
         self.draft.arguments.insert(name.into(), role);
         self

@@ -203,6 +203,7 @@ mod tests {
             matched: vec![],
             lifted: vec![],
             obligations: vec![],
+            shadow: Vec::new(),
             errors: vec!["rule x: no such variable".into()],
             unnamed: vec![],
         };

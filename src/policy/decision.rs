@@ -144,6 +144,9 @@ pub struct Decision {
     pub lifted: Vec<RuleId>,
     /// What must be done along with it.
     pub obligations: Vec<Obligation>,
+    /// What rules in shadow would have said; it does not count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shadow: Vec<(RuleId, Outcome)>,
     /// Rules whose evaluation failed, with the error: each of them denies.
     pub errors: Vec<String>,
     /// The arguments whose value the user did not name, where that played a part: what to look at before agreeing.

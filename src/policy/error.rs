@@ -66,6 +66,9 @@ pub enum RuleProblem {
     /// `then` says nothing.
     #[error("`then` decides nothing, obliges to nothing, and the rule lifts nothing")]
     Nothing,
+    /// A shadow that would change what others say.
+    #[error("a rule in shadow only records what it would say: it can be no floor and lift nothing")]
+    HeavyShadow,
     /// A floor that allows.
     #[error("a floor has to ask or deny: one that allows holds nothing")]
     HollowFloor,

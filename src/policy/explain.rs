@@ -66,6 +66,9 @@ impl Gate {
                 }
             }
         }
+        for (rule, outcome) in &decision.shadow {
+            writeln!(out, "  shadow   `{rule}` would {}", outcome.as_str())?;
+        }
         for error in &decision.errors {
             writeln!(out, "  failed   {error}")?;
         }

@@ -89,6 +89,10 @@ impl Gate {
             let Some(rule) = self.rules.get(at).filter(|_| at < count) else { break };
             match applies(rule, request, &facts) {
                 Ok(false) => {}
+                Ok(true) if rule.shadow => {
+                    fold.shadow.extend(rule.then.outcome.map(|outcome| (rule.id.clone(), outcome)));
+                }
+                Err(error) if rule.shadow => fold.errors.push(format!("rule `{}` (in shadow): {error}", rule.id)),
                 Ok(true) => {
                     lifted.extend(&rule.lifts);
                     matched.push(rule);
@@ -140,6 +144,7 @@ struct Fold<'g> {
     lifted: Vec<RuleId>,
     obligations: Obligations,
     errors: Vec<String>,
+    shadow: Vec<(RuleId, Outcome)>,
 }
 
 impl<'g> Fold<'g> {
@@ -176,6 +181,7 @@ impl<'g> Fold<'g> {
             matched: self.matched,
             lifted: self.lifted,
             obligations: self.obligations.finish(),
+            shadow: self.shadow,
             errors: self.errors,
             unnamed,
         }

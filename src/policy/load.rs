@@ -52,6 +52,7 @@ pub(super) fn load(files: &[(&str, &str)]) -> Result<(Gate, Vec<FileExamples>), 
             then: spec.then,
             because: spec.because,
             floor: spec.floor,
+            shadow: spec.shadow,
         });
     }
     check_lifts(&rules)?;
@@ -100,6 +101,9 @@ fn check_shape(spec: &RuleSpec) -> Result<(), RuleProblem> {
     }
     if spec.floor && !matches!(spec.then.outcome, Some(Outcome::Ask | Outcome::Deny)) {
         return Err(RuleProblem::HollowFloor);
+    }
+    if spec.shadow && (spec.floor || !spec.lifts.is_empty()) {
+        return Err(RuleProblem::HeavyShadow);
     }
     if spec.matches.stage == Some(Stage::Expose) {
         return Err(RuleProblem::ExposeOnly);

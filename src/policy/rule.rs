@@ -39,6 +39,9 @@ pub(super) struct RuleSpec {
     pub(super) lifts: Vec<RuleId>,
     #[serde(default)]
     pub(super) floor: bool,
+    /// Whether it is only recorded what it would say.
+    #[serde(default)]
+    pub(super) shadow: bool,
 }
 
 /// The part of a rule that is looked at first. An absent key matches everything; of a list one has to match.
@@ -182,6 +185,8 @@ pub(super) struct Rule {
     /// The rules it lifts, by position.
     pub(super) lifts: Vec<usize>,
     pub(super) floor: bool,
+    /// Whether it is only recorded what it would say.
+    pub(super) shadow: bool,
 }
 
 impl Rule {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agcore::{
     capability::Capability,
     clock::TestClock,
-    policy::Principal,
+    policy::{DEFAULT_RULES, Gate, Outcome, Principal},
     runtime::{Runtime, RuntimeBuilder},
     store::{MemoryJournal, SqliteJournal},
     turn::{ApprovalAnswer, ApprovalRequest, Company, Event, Remember, TurnEnd, TurnError, TurnOutcome},
@@ -227,4 +227,32 @@ async fn a_waiting_turn_can_be_cancelled_once() {
     assert!(decide(&runtime, &request, &ApprovalAnswer::yes("bob")).await.is_err());
     assert!(matches!(runtime.cancel(&request.turn, "bob").await, Err(TurnError::Over { .. })));
     assert_eq!(shop.refund.runs(), 0);
+}
+
+/// New rules are tried on what happened before: in shadow while turns run, and over their journals afterwards.
+#[tokio::test]
+async fn new_rules_are_tried_without_changing_anything() {
+    let mut shop = Shop::new();
+    let rule = |shadow: bool| {
+        format!(
+            "rules:\n  - id: shop.no_refunds\n    match: {{capability: orders.refund}}\n    then: deny\n    shadow: {shadow}\n    because: no refunds today\n"
+        )
+    };
+    shop.rules = rule(true);
+    let (runtime, outcome) = shop.turn(json!({"to": "A", "amount": 1})).await;
+    let request = waits(&outcome);
+    let decision = request.decision.unwrap();
+    assert_eq!(decision.shadow, [("shop.no_refunds".parse().unwrap(), Outcome::Deny)]);
+    let (name, shipped) = DEFAULT_RULES;
+    let text = rule(false);
+    let gate = Gate::load(&[(name, shipped), ("new.yaml", &text)]).unwrap();
+    let journal = runtime.journal(&request.turn).await.unwrap();
+    let (decided, changed) = agcore::turn::simulate(&journal, &runtime.parts().registry, &gate).unwrap();
+    let changes: Vec<_> = changed.iter().map(|change| (change.before, change.after)).collect();
+    assert_eq!((decided, changes), (1, vec![(Outcome::Ask, Outcome::Deny)]));
+    let heavy = rule(true).replace("shadow: true", "shadow: true\n    floor: true");
+    assert!(Gate::load(&[("new.yaml", &heavy)]).unwrap_err().to_string().contains("in shadow"));
+    let lost = rule(false).replace("orders.refund", "orders.refnd");
+    let findings = Gate::load(&[("new.yaml", &lost)]).unwrap().lint(&runtime.parts().registry);
+    assert_eq!(findings.len(), 1, "{findings:?}");
 }

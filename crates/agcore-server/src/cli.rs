@@ -81,7 +81,7 @@ enum Command {
     Tools(tools::Tools),
     /// Show which intents a text has, and whether it must be looked up
     Intent(intent::IntentArgs),
-    /// Test the policy rules, or explain one decision
+    /// Test, explain, look over and try the policy rules
     #[command(subcommand)]
     Policy(policy::Policy),
     /// Explain which capability would serve an intent, and why
@@ -130,7 +130,7 @@ async fn dispatch(global: &Global, command: Command) -> anyhow::Result<u8> {
         Command::Ask(ask) => ask::run(global, *ask).await,
         Command::Tools(tools) => tools::run(global, tools),
         Command::Intent(args) => intent::run(global, args),
-        Command::Policy(policy) => policy::run(global, policy),
+        Command::Policy(policy) => policy::run(global, policy).await,
         Command::Route(route) => route::run(global, route),
         Command::Approvals(approvals) => approvals::run(global, approvals).await,
         Command::Turns(turns) => turns::run(global, turns).await,

@@ -57,6 +57,7 @@ fn a_condition_that_fails_to_evaluate_denies_and_is_recorded() {
             matched: vec!["no_merge".parse().unwrap(), "permit_all".parse().unwrap()],
             lifted: vec![],
             obligations: vec![],
+            shadow: Vec::new(),
             errors: vec!["rule `no_merge`: found no matching overload for '@in' applied to '(string, string)'".into()],
             unnamed: vec![],
         }
@@ -162,6 +163,7 @@ fn the_contract_of_a_capability_is_held_before_all_rules() {
                 .into(),
             lifted: vec![],
             obligations: vec![Obligation::CapCalls(3)],
+            shadow: Vec::new(),
             errors: vec![],
             unnamed: vec![],
         }
