@@ -135,6 +135,14 @@ impl Int {
     }
 }
 
+/// Reads a body. Checking once that it is UTF-8 is cheaper than checking each text in it.
+pub(super) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> serde_json::Result<T> {
+    match std::str::from_utf8(body) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(body),
+    }
+}
+
 /// Appends `text` as a JSON string.
 pub(super) fn string(out: &mut Vec<u8>, text: &str) {
     value(out, text);

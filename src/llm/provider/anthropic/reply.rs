@@ -10,7 +10,7 @@ use super::{
         super::{
             ModelError, ModelErrorKind,
             dialect::Reading,
-            json::{Raw, Str},
+            json::{self, Raw, Str},
         },
         errors,
         openai_response::mark_all_incomplete,
@@ -77,7 +77,7 @@ impl Ending {
 
 /// Reads a whole body.
 pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
-    let message: WireMessage<'_> = serde_json::from_slice(body).map_err(|error| {
+    let message: WireMessage<'_> = json::read(body).map_err(|error| {
         ModelError::new(ModelErrorKind::BadResponse, format!("the reply is no message object: {error}"))
     })?;
     let blocks: Option<Vec<&RawValue>> = message.content.read();

@@ -9,7 +9,7 @@ use super::super::{
     super::{
         ModelError, ModelErrorKind,
         dialect::Reading,
-        json::{Int, Raw, Str},
+        json::{self, Int, Raw, Str},
     },
     errors,
     openai::{
@@ -91,7 +91,7 @@ impl<'a> WireOutput<'a> {
 pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
     let bad = |why: String| ModelError::new(ModelErrorKind::BadResponse, why);
     let generation: WireGeneration<'_> =
-        serde_json::from_slice(body).map_err(|error| bad(format!("the reply is no generation: {error}")))?;
+        json::read(body).map_err(|error| bad(format!("the reply is no generation: {error}")))?;
     let output: Option<WireOutput<'_>> = generation.output.read();
     let Some(output) = output.filter(|_| generation.code.some().is_none()) else {
         return Err(errors::inside_success(body));

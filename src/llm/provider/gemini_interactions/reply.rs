@@ -10,7 +10,7 @@ use super::{
         super::{
             ModelError, ModelErrorKind,
             dialect::Reading,
-            json::{Int, Raw, Str},
+            json::{self, Int, Raw, Str},
         },
         errors,
         gemini::Generation,
@@ -70,7 +70,7 @@ struct ToolCount<'a> {
 
 /// Reads a whole body.
 pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
-    let interaction: WireInteraction<'_> = serde_json::from_slice(body).map_err(|error| {
+    let interaction: WireInteraction<'_> = json::read(body).map_err(|error| {
         ModelError::new(ModelErrorKind::BadResponse, format!("the reply is no interaction: {error}"))
     })?;
     if let Some(error) = failure(&interaction, body) {

@@ -10,7 +10,7 @@ use super::{
         super::{
             ModelError, ModelErrorKind,
             dialect::Reading,
-            json::{Raw, Str},
+            json::{self, Raw, Str},
         },
         errors,
         openai_response::ended,
@@ -33,7 +33,7 @@ struct WireResponse<'a> {
 
 /// Reads a whole body.
 pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
-    let response: WireResponse<'_> = serde_json::from_slice(body).map_err(|error| {
+    let response: WireResponse<'_> = json::read(body).map_err(|error| {
         ModelError::new(ModelErrorKind::BadResponse, format!("the reply is no conversation response: {error}"))
     })?;
     let Some(outputs) = response.outputs else { return Err(errors::inside_success(body)) };

@@ -10,7 +10,7 @@ use super::{
         super::{
             ModelError, ModelErrorKind,
             dialect::Reading,
-            json::{Int, Raw, Str},
+            json::{self, Int, Raw, Str},
         },
         errors,
         openai_response::{ended, mark_incomplete},
@@ -112,7 +112,7 @@ pub(in super::super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, M
     let bad = |why: String| ModelError::new(ModelErrorKind::BadResponse, why);
     // Blank lines may precede the body while DeepSeek has it queued; JSON does not mind them.
     let completion: WireCompletion<'_> =
-        serde_json::from_slice(body).map_err(|error| bad(format!("the reply is no completion: {error}")))?;
+        json::read(body).map_err(|error| bad(format!("the reply is no completion: {error}")))?;
     let choices = completion.choices.list();
     if completion.failed() || choices.is_empty() {
         return Err(errors::inside_success(body));

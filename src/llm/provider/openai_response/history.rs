@@ -87,7 +87,7 @@ fn write_item(out: &mut Vec<u8>, item: &Item, own: bool, target: &Target, names:
         return;
     }
     comma(out);
-    if item.parts.iter().any(|part| matches!(part, Part::Call(_)))
+    if item.parts.iter().any(|part| matches!(part, Part::Call(call) if !surely_valid(raw, call)))
         && let Some(mended) = with_valid_arguments(raw)
     {
         return json::value(out, &mended);
@@ -114,6 +114,12 @@ struct Peek<'a> {
 /// Nothing is stored at the provider, so a reasoning item without its content is a dead reference there.
 fn has_encrypted_content(raw: &str) -> bool {
     serde_json::from_str::<Peek<'_>>(raw).is_ok_and(|item| item.encrypted_content.some().is_some())
+}
+
+/// Whether the item's arguments are an object in a text, told from the text and the call that was read from it.
+fn surely_valid(raw: &str, call: &FunctionCall) -> bool {
+    let marked = |text: &str| text.contains("\"arguments\":\"{");
+    marked(raw) && !marked(&call.arguments) && is_object(&call.arguments)
 }
 
 /// The item with arguments that are a JSON object, when those it came with are not: broken ones would have every

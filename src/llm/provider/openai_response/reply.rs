@@ -10,7 +10,7 @@ use super::{
         super::{
             ModelError, ModelErrorKind,
             dialect::Reading,
-            json::{Raw, Str},
+            json::{self, Raw, Str},
         },
         errors, usage,
     },
@@ -52,7 +52,7 @@ struct Incomplete<'a> {
 
 /// Reads a whole body.
 pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
-    let response: WireResponse<'_> = serde_json::from_slice(body).map_err(|error| {
+    let response: WireResponse<'_> = json::read(body).map_err(|error| {
         ModelError::new(ModelErrorKind::BadResponse, format!("the reply is no Responses object: {error}"))
     })?;
     if let Some(error) = failure(&response, body) {
