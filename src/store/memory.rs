@@ -44,7 +44,9 @@ fn append(state: &mut State, commit: Commit) -> Result<(), StoreError> {
         return Err(StoreError::Conflict { turn: commit.turn, seq: commit.seq });
     }
     held.next = commit.last_seq + 1;
-    held.bodies.push(commit.body);
+    let mut body = commit.body;
+    body.shrink_to_fit();
+    held.bodies.push(body);
     let ended = commit.head.as_ref().is_some_and(|head| head.state == TurnState::Ended);
     held.head = commit.head.or_else(|| held.head.take());
     if ended {

@@ -11,7 +11,7 @@ use std::{
 
 use futures_util::future::{BoxFuture, FutureExt};
 use sqlx::{
-    Connection, Row, SqliteConnection, SqlitePool,
+    Connection, QueryBuilder, Row, Sqlite, SqliteConnection, SqlitePool,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous},
 };
 use tokio::sync::{mpsc, oneshot};
@@ -23,6 +23,13 @@ use super::{Commit, EVENT_VERSION, Journal, Remembered, StoreError, TurnHead, Tu
 
 /// At most this many commits share a transaction.
 const GROUP: usize = 256;
+
+/// At most this many rows are written by one statement.
+const MOST_ROWS: usize = 64;
+
+/// Bytes of a page of a new file. A commit is some thousand bytes long: of the usual 4,096 it would fill one alone, and
+/// pages are written whole, twice into the log and once into the file.
+const PAGE: u32 = 16_384;
 
 struct Queued {
     commit: Commit,
@@ -73,6 +80,7 @@ fn options(path: &Path) -> Result<SqliteConnectOptions, sqlx::Error> {
         .shared_cache(false)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
+        .page_size(PAGE)
         .busy_timeout(Duration::from_secs(10)))
 }
 
@@ -111,45 +119,63 @@ fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-// Writers begin IMMEDIATE: a transaction that reads first and writes later fails under contention.
+// Writers begin IMMEDIATE: a transaction that reads first and writes later fails under contention. A statement that fails
+// ends the transaction, so it need not be undone by itself: without OR FAIL, SQLite copies each page aside to be able to.
 async fn write(connection: &mut SqliteConnection, commits: &[&Commit]) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    for commit in commits {
-        let insert = "INSERT INTO journal (turn, seq, last_seq, at, version, body) VALUES ($1, $2, $3, $4, $5, $6)";
-        sqlx::query(insert)
-            .bind(commit.turn.as_str())
-            .bind(number(commit.seq))
-            .bind(number(commit.last_seq))
-            .bind(commit.at.ms())
-            .bind(i64::from(EVENT_VERSION))
-            .bind(commit.body.as_str())
-            .execute(&mut *transaction)
-            .await?;
-        if let Some(head) = &commit.head {
-            write_head(&mut transaction, head).await?;
-        }
+    for commits in in_powers(commits) {
+        insert(commits).build().execute(&mut *transaction).await?;
+    }
+    let heads: Vec<&TurnHead> = commits.iter().filter_map(|commit| commit.head.as_ref()).collect();
+    for heads in in_powers(&heads) {
+        upsert(heads).build().execute(&mut *transaction).await?;
     }
     transaction.commit().await
 }
 
-async fn write_head(connection: &mut SqliteConnection, head: &TurnHead) -> Result<(), sqlx::Error> {
-    let upsert = "INSERT INTO turn (id, trace, tenant, title, state, reason, started_at, updated_at, spent) \
-                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
-                  ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
-                  updated_at = excluded.updated_at, spent = excluded.spent";
-    sqlx::query(upsert)
-        .bind(head.turn.as_str())
-        .bind(head.trace.as_str())
-        .bind(head.tenant.as_str())
-        .bind(head.title.as_str())
-        .bind(head.state.as_str())
-        .bind(head.reason.as_deref())
-        .bind(head.started_at.ms())
-        .bind(head.updated_at.ms())
-        .bind(number(head.spent.micro()))
-        .execute(connection)
-        .await
-        .map(drop)
+/// Cuts rows into few pieces of few lengths: each length is a statement of its own that SQLite keeps prepared.
+fn in_powers<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let most = rows.len().checked_ilog2()?.min(MOST_ROWS.ilog2());
+        let (piece, rest) = rows.split_at_checked(1 << most)?;
+        rows = rest;
+        Some(piece)
+    })
+}
+
+fn insert(commits: &[&Commit]) -> QueryBuilder<Sqlite> {
+    let mut query = QueryBuilder::new("INSERT OR FAIL INTO journal (turn, seq, last_seq, at, version, body) ");
+    query.push_values(commits, |mut row, commit| {
+        row.push_bind(commit.turn.as_str())
+            .push_bind(number(commit.seq))
+            .push_bind(number(commit.last_seq))
+            .push_bind(commit.at.ms())
+            .push_bind(i64::from(EVENT_VERSION))
+            .push_bind(commit.body.as_str());
+    });
+    query
+}
+
+fn upsert(heads: &[&TurnHead]) -> QueryBuilder<Sqlite> {
+    let mut query = QueryBuilder::new(
+        "INSERT OR FAIL INTO turn (id, trace, tenant, title, state, reason, started_at, updated_at, spent) ",
+    );
+    query.push_values(heads, |mut row, head| {
+        row.push_bind(head.turn.as_str())
+            .push_bind(head.trace.as_str())
+            .push_bind(head.tenant.as_str())
+            .push_bind(head.title.as_str())
+            .push_bind(head.state.as_str())
+            .push_bind(head.reason.as_deref())
+            .push_bind(head.started_at.ms())
+            .push_bind(head.updated_at.ms())
+            .push_bind(number(head.spent.micro()));
+    });
+    query.push(
+        " ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
+         updated_at = excluded.updated_at, spent = excluded.spent",
+    );
+    query
 }
 
 fn read_head(row: &SqliteRow) -> Result<TurnHead, sqlx::Error> {
