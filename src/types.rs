@@ -25,3 +25,8 @@ pub use message::{
 pub use money::MicroUsd;
 pub use time::{DurationMs, Timestamp};
 pub use usage::{Tokens, Usage};
+
+/// For `skip_serializing_if`: a field that holds its usual value need not be written.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

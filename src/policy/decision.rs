@@ -19,8 +19,10 @@ pub struct Principal {
     /// The user.
     pub user: UserId,
     /// Roles, for rules.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub roles: BTreeSet<String>,
     /// What the user may do.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub scopes: BTreeSet<Scope>,
 }
 
@@ -141,13 +143,16 @@ pub struct Decision {
     /// Every rule that matched, the deciding one among them.
     pub matched: Vec<RuleId>,
     /// Rules that would have matched but were lifted by another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lifted: Vec<RuleId>,
     /// What must be done along with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub obligations: Vec<Obligation>,
     /// What rules in shadow would have said; it does not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shadow: Vec<(RuleId, Outcome)>,
     /// Rules whose evaluation failed, with the error: each of them denies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
     /// The arguments whose value the user did not name, where that played a part: what to look at before agreeing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -82,9 +82,8 @@ impl Gate {
         for check in self.contract.check(request) {
             fold.add(check.id, check.outcome, Cow::Owned(check.because), check.obligation.as_slice());
         }
-        let mut matched: Vec<&Rule> = Vec::new();
+        let mut matched: Vec<(usize, &Rule)> = Vec::new();
         let mut lifted: Vec<usize> = Vec::new();
-        let mut positions = Vec::new();
         for at in self.index.candidates(request) {
             let Some(rule) = self.rules.get(at).filter(|_| at < count) else { break };
             match applies(rule, request, &facts) {
@@ -95,13 +94,12 @@ impl Gate {
                 Err(error) if rule.shadow => fold.errors.push(format!("rule `{}` (in shadow): {error}", rule.id)),
                 Ok(true) => {
                     lifted.extend(&rule.lifts);
-                    matched.push(rule);
-                    positions.push(at);
+                    matched.push((at, rule));
                 }
                 Err(error) => fold.fail(&rule.id, &error),
             }
         }
-        for (rule, at) in matched.into_iter().zip(positions) {
+        for (at, rule) in matched {
             if !rule.floor && lifted.contains(&at) {
                 fold.lifted.push(rule.id.clone());
             } else {

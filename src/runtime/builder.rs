@@ -257,8 +257,8 @@ impl RuntimeBuilder {
             None => Arc::new(gate(&self.policies)?),
         };
         let executors = with_http_tools(self.executors, &registry)?;
-        let shown = Shown::of(&registry);
-        let searchable = is_searchable(&registry, &shown);
+        let shown = Shown::of(&registry, &executors);
+        let searchable = is_searchable(&registry, &executors, &shown);
         let parts = Parts {
             clock: self.clock,
             journal: self.journal.unwrap_or_else(|| Arc::new(MemoryJournal::default())),

@@ -101,7 +101,7 @@ pub(super) fn event(
     };
     let rejection = (!answer.approved).then(|| {
         let error = errors::rejected(answer.reason.as_deref());
-        Box::new(outcome::refused(parts, call, CallStatus::Rejected, error))
+        Arc::new(outcome::refused(parts, call, CallStatus::Rejected, error))
     });
     Ok(Event::ApprovalDecided(Box::new(ApprovalDecided {
         call: request.call.clone(),
@@ -126,7 +126,7 @@ pub(super) fn expired(parts: &Parts, turn: &Turn, request: &ApprovalRequest, now
         approved: false,
         by: "expiry".to_owned(),
         reason: Some(reason),
-        rejection: Some(Box::new(outcome::refused(parts, call, CallStatus::Rejected, error))),
+        rejection: Some(Arc::new(outcome::refused(parts, call, CallStatus::Rejected, error))),
         edit: None,
     })))
 }

@@ -122,9 +122,8 @@ impl Driver<'_> {
         let begun = self.log.now();
         let watcher = self.watcher.clone();
         let pieces = Pieces(watcher.as_ref());
-        let stop = self.cancel.child_token();
         let model = self.parts.model.clone();
-        let work = model.call(&asking.request, &mut asking.conversation, &pieces, &stop);
+        let work = model.call(&asking.request, &mut asking.conversation, &pieces, &self.cancel);
         let ended = tokio::select! {
             biased;
             ended = work => Some(ended),
@@ -144,7 +143,6 @@ impl Driver<'_> {
     fn replied(&mut self, number: u32, reply: Reply, latency: DurationMs) -> Result<(), TurnError> {
         let usage = reply.usage.unwrap_or_default();
         let cost = self.parts.model.price(&usage);
-        self.reply_is_durable = false;
         self.log.record(Event::ModelReplied(ModelReplied { number, reply: Arc::new(reply), cost, latency }))
     }
 

@@ -1,5 +1,7 @@
 //! One call of the current reply, from request to outcome.
 
+use std::sync::Arc;
+
 use crate::types::{CallId, CapabilityId, MicroUsd, SideEffect, Timestamp, ToolName};
 
 use super::event::{CallDecided, CallOutcome};
@@ -21,7 +23,7 @@ pub enum CallStage {
         reserved: MicroUsd,
     },
     /// It has its outcome.
-    Done(Box<CallOutcome>),
+    Done(Arc<CallOutcome>),
 }
 
 /// One call.
@@ -38,7 +40,7 @@ pub struct Call {
     /// False when the reply ended inside the call.
     pub complete: bool,
     /// What was decided about it.
-    pub decided: Option<Box<CallDecided>>,
+    pub decided: Option<Arc<CallDecided>>,
     /// Whether a person approved it.
     pub approved: bool,
     /// Who put other arguments in place of the model's.

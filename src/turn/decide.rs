@@ -92,7 +92,7 @@ impl Round<'_> {
             capability: None,
             arguments: None,
             repairs: Vec::new(),
-            digest: digest::of_bytes(format!("{}\n{}", call.name, call.arguments).as_bytes()),
+            digest: String::new(),
             risk_class: RiskClass::ReadOnly,
             side_effect: SideEffect::ReadOnly,
             keyed: false,
@@ -103,7 +103,10 @@ impl Round<'_> {
         };
         if let Err(refusal) = self.check(call, &mut decided) {
             let outcome = outcome::refused(self.parts, call, refusal.status, refusal.error);
-            decided.verdict = Verdict::Refuse(Box::new(outcome));
+            decided.verdict = Verdict::Refuse(Arc::new(outcome));
+            if decided.digest.is_empty() {
+                decided.digest = digest::of_bytes(format!("{}\n{}", call.name, call.arguments).as_bytes());
+            }
         } else {
             self.admitted += 1;
             if let Some(capability) = &decided.capability {

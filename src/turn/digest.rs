@@ -10,13 +10,14 @@ pub(super) fn of_bytes(bytes: &[u8]) -> String {
 
 /// A hash as `sha256:` and its hex digits.
 pub(super) fn hex(hash: &[u8]) -> String {
-    let mut text = String::with_capacity(71);
-    text.push_str("sha256:");
+    let digit = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
+    let mut text = Vec::with_capacity(71);
+    text.extend_from_slice(b"sha256:");
     for byte in hash {
-        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
-        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
+        text.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
     }
-    text
+    // ASCII is UTF-8.
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// `sha256:…` of a call: a name and its arguments.
@@ -42,7 +43,7 @@ fn canonical(value: &Value, out: &mut String) {
         Value::Null => out.push_str("null"),
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
-        Value::Number(number) => canonical_number(&number.to_string(), out),
+        Value::Number(number) => canonical_number(number.as_str(), out),
         Value::String(text) => quoted(text, out),
         Value::Array(items) => {
             out.push('[');
@@ -72,7 +73,8 @@ fn canonical(value: &Value, out: &mut String) {
 }
 
 fn quoted(text: &str, out: &mut String) {
-    out.push_str(&Value::String(text.to_owned()).to_string());
+    // Writing text to memory cannot fail.
+    out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
 /// `-12.50e3` → `-125e2`: the digits without zeros at either end, and the exponent of the last digit.

@@ -64,8 +64,6 @@ pub(super) struct Driver<'a> {
     pub(super) last_answer: crate::types::MicroUsd,
     /// Whether the calls at hand were decided before this driver began.
     pub(super) resumed: bool,
-    /// Whether the reply whose calls run is committed.
-    pub(super) reply_is_durable: bool,
     pub(super) approver: Option<Arc<dyn Approver>>,
 }
 
@@ -121,7 +119,6 @@ impl<'a> Driver<'a> {
             added: Vec::new(),
             last_answer: crate::types::MicroUsd::ZERO,
             resumed,
-            reply_is_durable: true,
             approver,
         }
     }
@@ -140,7 +137,7 @@ impl<'a> Driver<'a> {
                 }
                 Step::Finish(reason) => {
                     let ended = answer::compose(self.log.turn(), reason);
-                    self.log.record(Event::Ended(Box::new(ended)))?;
+                    self.log.record(Event::Ended(Arc::new(ended)))?;
                 }
                 Step::Done => {
                     self.log.commit().await?;
@@ -152,18 +149,18 @@ impl<'a> Driver<'a> {
 
     fn prepare(&mut self) -> Result<(), TurnError> {
         let prepared = prepare::prepare(self.parts, self.log.turn().started());
-        self.log.record(Event::Prepared(Box::new(prepared)))
+        self.log.record(Event::Prepared(Arc::new(prepared)))
     }
 
     async fn decide(&mut self, calls: &[CallId]) -> Result<(), TurnError> {
         let mut decisions = decide::decide(self.parts, self.log.turn(), calls);
         self.recall(&mut decisions).await?;
         self.resumed = false;
-        self.log.record(Event::CallsDecided(decisions))
+        self.log.record(Event::CallsDecided(decisions.into_iter().map(Arc::new).collect()))
     }
 
     fn leave(self) -> TurnOutcome {
-        let turn = self.log.turn().clone();
+        let turn = self.log.into_turn();
         let end = match turn.ended() {
             Some(ended) => TurnEnd::Ended(ended.clone()),
             None => TurnEnd::Waiting(requests(&turn)),

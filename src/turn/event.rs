@@ -1,4 +1,5 @@
-//! The journal's events. Append-only and versioned: a field may be added with a default, none may change meaning.
+//! The journal's events. Append-only and versioned: a field may be added with a default, none may change meaning. What is
+//! empty or as usual is not written: most of a journal would be that.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::{
     types::{
         CallId, CapabilityId, Citation, DataClass, DurationMs, Entry, ErrorCode, Intent, MicroUsd, ModelName,
         Projection, ProjectionKind, ProviderName, Region, Reply, RiskClass, SideEffect, Timestamp, Tokens, ToolError,
-        ToolName, TraceId, TurnId, UserPart,
+        ToolName, TraceId, TurnId, UserPart, is_default,
     },
 };
 
@@ -34,9 +35,9 @@ pub struct Recorded {
 #[serde(rename_all = "snake_case")]
 pub enum Event {
     /// The turn was opened.
-    Started(Box<Started>),
+    Started(Arc<Started>),
     /// Intents were detected, routes chosen, tools exposed.
-    Prepared(Box<Prepared>),
+    Prepared(Arc<Prepared>),
     /// Tools were found, or became useful, and are put in front of the model.
     ToolsAdded(Vec<Exposed>),
     /// A model call is about to be made.
@@ -46,13 +47,13 @@ pub enum Event {
     /// The model call brought no reply, after all its attempts.
     ModelCallFailed(ModelCallFailed),
     /// The gate decided calls of the last reply.
-    CallsDecided(Vec<CallDecided>),
+    CallsDecided(Vec<Arc<CallDecided>>),
     /// A person decided a waiting call.
     ApprovalDecided(Box<ApprovalDecided>),
     /// A call is about to run.
     CallStarted(CallStarted),
     /// A call has its outcome.
-    CallFinished(Box<CallFinished>),
+    CallFinished(CallFinished),
     /// A limit was reached.
     LimitReached(LimitKind),
     /// Somebody cancelled the turn.
@@ -63,7 +64,7 @@ pub enum Event {
     /// The turn was taken up again after its driver was gone.
     Resumed(Resumed),
     /// The turn ended.
-    Ended(Box<Ended>),
+    Ended(Arc<Ended>),
 }
 
 impl Event {
@@ -98,12 +99,16 @@ pub struct Started {
     /// What the user said.
     pub input: Vec<UserPart>,
     /// The system prompt.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
     /// The conversation before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Entry>,
     /// The intents the caller declared, `citation.required` among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declared: Vec<Intent>,
     /// The intents of earlier turns, latest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub past_intents: Vec<Intent>,
     /// On whose behalf.
     pub principal: Arc<Principal>,
@@ -116,14 +121,19 @@ pub struct Started {
     /// Where it is served.
     pub region: Region,
     /// What the first model call may or must do; later ones decide for themselves.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub tool_choice: ToolChoice,
     /// Whether the choice holds for every model call but the last.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub force_every_step: bool,
     /// What a rejected approval does.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub on_reject: OnReject,
     /// Whether untrusted content is in the history already.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub tainted: bool,
     /// The classes of the data in the history.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_classes: Vec<DataClass>,
 }
 
@@ -135,17 +145,22 @@ pub struct ModelOptions {
     /// The model.
     pub model: ModelName,
     /// At most this many tokens of output a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
     /// Sampling temperature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Reasoning effort.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
     /// Whether replies are streamed.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub stream: bool,
     /// What becomes of raw provider tools and choices of tools that the model's wire cannot express.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub on_unsupported: OnUnsupported,
     /// Provider-specific extras.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }
 
@@ -165,17 +180,22 @@ pub enum OnReject {
 pub struct Prepared {
     /// The intents and the trigger.
     pub report: IntentReport,
-    /// The route of each intent that has one.
+    /// The routes of the intents that were found, and of shown tools that others could have served.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
     /// The intents without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unrouted: Vec<NoRoute>,
     /// The tools the model sees, in order.
     pub exposed: Vec<Exposed>,
     /// Tools that were meant for the model and did not get there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<Withheld>,
     /// What the first model call may or must do.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub tool_choice: ToolChoice,
     /// The raw provider tools that passed the gate, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub builtin_tools: Vec<Value>,
 }
 
@@ -187,6 +207,7 @@ pub struct Exposed {
     /// The capability behind it.
     pub capability: CapabilityId,
     /// Whether the provider runs it.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub hosted: bool,
 }
 
@@ -205,10 +226,13 @@ pub struct ModelCallStarted {
     /// Which call of the turn, from 1.
     pub number: u32,
     /// What it may do.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub choice: ToolChoice,
     /// The worst case of its cost.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reserved: MicroUsd,
     /// Whether it carries a hosted tool that may change something.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub hosted_write: bool,
 }
 
@@ -220,6 +244,7 @@ pub struct ModelReplied {
     /// The reply, whole.
     pub reply: Arc<Reply>,
     /// What it cost; `None` when the price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<MicroUsd>,
     /// How long it took.
     pub latency: DurationMs,
@@ -244,8 +269,10 @@ pub struct CallDecided {
     /// The capability it resolved to.
     pub capability: Option<CapabilityId>,
     /// The effective arguments, where repair or coercion changed the received text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
     /// What was repaired or coerced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repairs: Vec<String>,
     /// The digest of capability and canonical arguments.
     pub digest: String,
@@ -254,10 +281,13 @@ pub struct CallDecided {
     /// How it may be run and retried.
     pub side_effect: SideEffect,
     /// Whether a second run with the same key does nothing.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub keyed: bool,
     /// Whether equal answers are no lack of progress.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub polling: bool,
     /// What the gate said; `None` when the call did not get so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
     /// Who approved this before, in a way that covers the call: then nobody is asked again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -275,7 +305,7 @@ pub enum Verdict {
     /// It waits for a person.
     Ask,
     /// It never starts; this is its outcome.
-    Refuse(Box<CallOutcome>),
+    Refuse(Arc<CallOutcome>),
 }
 
 /// A person's decision on one call.
@@ -290,9 +320,11 @@ pub struct ApprovalDecided {
     /// Who decided.
     pub by: String,
     /// Why, for the model and the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The outcome of a call that was rejected.
-    pub rejection: Option<Box<CallOutcome>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<Arc<CallOutcome>>,
     /// What runs in place of what was proposed, where the person changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<ApprovalEdit>,
@@ -317,6 +349,7 @@ pub struct CallStarted {
     /// Its idempotency key.
     pub key: String,
     /// The worst case of its cost.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reserved: MicroUsd,
 }
 
@@ -326,7 +359,7 @@ pub struct CallFinished {
     /// The call.
     pub call: CallId,
     /// The outcome.
-    pub outcome: CallOutcome,
+    pub outcome: Arc<CallOutcome>,
 }
 
 /// How a call ended. Never started, denied, rejected, cancelled and interrupted are five different things.
@@ -378,6 +411,7 @@ pub struct CallOutcome {
     /// How it ended.
     pub status: CallStatus,
     /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
     /// What the model sees.
     pub projection: Projection,
@@ -386,16 +420,20 @@ pub struct CallOutcome {
     /// The digest of the whole result, for the progress detector.
     pub result_digest: String,
     /// The receipt of a write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<String>,
     /// How many times it was tried.
     pub attempts: u32,
     /// How long it took, all tries together.
     pub latency: DurationMs,
     /// What it cost.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub cost: MicroUsd,
     /// Whether untrusted content came with it.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub untrusted: bool,
     /// The classes of data it brought.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_classes: Vec<DataClass>,
 }
 
@@ -496,8 +534,10 @@ pub struct Ended {
     /// The answer, from what is known.
     pub answer: String,
     /// The sources of the answer. Offsets count code points of `answer`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub citations: Vec<Citation>,
     /// What the reader has to know: limits reached, parts missing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
 

@@ -14,6 +14,9 @@ use super::{Event, Recorded, Started, Step, Turn, TurnError, Watcher};
 /// How many bytes of the input lists show.
 const TITLE_BYTES: usize = 120;
 
+/// About how many bytes a commit has.
+const USUAL_COMMIT: usize = 2048;
+
 /// A turn with the events that are not committed yet.
 pub(super) struct Log {
     turn: Turn,
@@ -22,7 +25,8 @@ pub(super) struct Log {
     watcher: Arc<dyn Watcher>,
     /// The place of the first event that is not committed.
     first: u64,
-    pending: String,
+    /// The events since then, one JSON text a line.
+    pending: Vec<u8>,
     started_at: Timestamp,
     /// What lists show by now.
     shown: Option<TurnState>,
@@ -37,10 +41,10 @@ impl Log {
         watcher: Arc<dyn Watcher>,
     ) -> Result<Self, TurnError> {
         let at = clock.now();
-        let first = Recorded { seq: 0, at, event: Event::Started(Box::new(started)) };
+        let first = Recorded { seq: 0, at, event: Event::Started(Arc::new(started)) };
         let turn = Turn::open(&first)?;
         let mut log =
-            Self { turn, clock, journal, watcher, first: 0, pending: String::new(), started_at: at, shown: None };
+            Self { turn, clock, journal, watcher, first: 0, pending: Vec::new(), started_at: at, shown: None };
         log.queue(&first)?;
         Ok(log)
     }
@@ -56,12 +60,17 @@ impl Log {
         let turn = Turn::fold(&events)?;
         let started_at = events.first().map_or_else(|| clock.now(), |first| first.at);
         let first = turn.next_seq();
-        Ok(Self { turn, clock, journal, watcher, first, pending: String::new(), started_at, shown: None })
+        Ok(Self { turn, clock, journal, watcher, first, pending: Vec::new(), started_at, shown: None })
     }
 
     /// The state.
     pub(super) fn turn(&self) -> &Turn {
         &self.turn
+    }
+
+    /// The state, when nothing more is to be written.
+    pub(super) fn into_turn(self) -> Turn {
+        self.turn
     }
 
     /// The time now.
@@ -77,11 +86,12 @@ impl Log {
     }
 
     fn queue(&mut self, recorded: &Recorded) -> Result<(), TurnError> {
-        if !self.pending.is_empty() {
-            self.pending.push('\n');
+        if self.pending.is_empty() {
+            self.pending.reserve(USUAL_COMMIT);
+        } else {
+            self.pending.push(b'\n');
         }
-        let line = serde_json::to_string(recorded).map_err(|error| TurnError::Write(error.to_string()))?;
-        self.pending.push_str(&line);
+        serde_json::to_writer(&mut self.pending, recorded).map_err(|error| TurnError::Write(error.to_string()))?;
         self.watcher.recorded(recorded, &self.turn);
         Ok(())
     }
@@ -92,12 +102,13 @@ impl Log {
             return Ok(());
         }
         let next = self.turn.next_seq();
+        let body = String::from_utf8(std::mem::take(&mut self.pending));
         let commit = Commit {
             turn: self.turn.started().turn.clone(),
             seq: self.first,
             last_seq: next - 1,
             at: self.turn.last_at(),
-            body: std::mem::take(&mut self.pending),
+            body: body.map_err(|error| TurnError::Write(error.to_string()))?,
             head: self.head(),
         };
         self.first = next;

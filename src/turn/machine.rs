@@ -200,7 +200,7 @@ impl Turn {
             last_reply: None,
             failure: None,
             ended: None,
-            started: Arc::new(Started::clone(started)),
+            started: Arc::clone(started),
         })
     }
 
@@ -244,7 +244,7 @@ impl Turn {
             Event::LimitReached(kind) => self.on_limit(*kind),
             Event::Cancelled { .. } => self.stop(EndReason::Cancelled),
             Event::Resumed(_) => self.on_resumed(),
-            Event::Ended(ended) => self.ended = Some(Arc::new(Ended::clone(ended))),
+            Event::Ended(ended) => self.ended = Some(Arc::clone(ended)),
         }
         Ok(())
     }
@@ -338,7 +338,7 @@ impl Turn {
         open.then_some(()).ok_or("no model call of that number is open")
     }
 
-    fn check_decisions(&self, decisions: &[CallDecided]) -> Result<(), &'static str> {
+    fn check_decisions(&self, decisions: &[Arc<CallDecided>]) -> Result<(), &'static str> {
         let mut seen = BTreeSet::new();
         for decided in decisions {
             let call = self.call(&decided.call).ok_or("no such call in the last reply")?;
@@ -390,9 +390,9 @@ impl Turn {
         self.last_at = self.last_at.max(recorded.at);
     }
 
-    fn on_prepared(&mut self, prepared: &Prepared) {
+    fn on_prepared(&mut self, prepared: &Arc<Prepared>) {
         self.exposed.clone_from(&prepared.exposed);
-        self.prepared = Some(Arc::new(prepared.clone()));
+        self.prepared = Some(Arc::clone(prepared));
         self.enter(Phase::ModelTurn);
     }
 
@@ -494,7 +494,7 @@ impl Turn {
         self.enter(Phase::FinalReady);
     }
 
-    fn on_decisions(&mut self, decisions: &[CallDecided], at: Timestamp) {
+    fn on_decisions(&mut self, decisions: &[Arc<CallDecided>], at: Timestamp) {
         for decided in decisions {
             let stage = match &decided.verdict {
                 Verdict::Run => CallStage::Ready,
@@ -505,7 +505,7 @@ impl Turn {
                 call.stage = stage;
                 call.approved = decided.remembered.is_some();
                 call.decided_at = Some(at);
-                call.decided = Some(Box::new(decided.clone()));
+                call.decided = Some(Arc::clone(decided));
             }
         }
         if self.calls.iter().all(|call| !matches!(call.stage, CallStage::Requested)) {
@@ -539,6 +539,7 @@ impl Turn {
             call.approved = true;
             call.stage = CallStage::Ready;
             if let (Some(edit), Some(decided)) = (&approval.edit, &mut call.decided) {
+                let decided = Arc::make_mut(decided);
                 decided.arguments = Some(edit.arguments.clone());
                 decided.digest.clone_from(&edit.digest);
                 decided.decision = Some(edit.decision.clone());
@@ -548,7 +549,7 @@ impl Turn {
             let outcome = match &approval.rejection {
                 Some(outcome) if !outcome.status.ran() => outcome.clone(),
                 Some(_) | None => {
-                    Box::new(CallOutcome::not_run(&call.id, CallStatus::Rejected, "a person rejected this call"))
+                    Arc::new(CallOutcome::not_run(&call.id, CallStatus::Rejected, "a person rejected this call"))
                 }
             };
             call.stage = CallStage::Done(outcome);
@@ -578,7 +579,7 @@ impl Turn {
             CallStage::Running { reserved, .. } => *reserved,
             CallStage::Requested | CallStage::Ready | CallStage::Waiting | CallStage::Done(_) => MicroUsd::ZERO,
         };
-        call.stage = CallStage::Done(Box::new(outcome.clone()));
+        call.stage = CallStage::Done(Arc::clone(outcome));
         self.ledger.commit_tool(reserved, outcome.cost);
         if outcome.status == CallStatus::OutcomeUnknown {
             self.stopping = Some(EndReason::OutcomeUnknown);
@@ -681,7 +682,7 @@ impl Turn {
     fn refuse_open_calls(&mut self, status: CallStatus, why: &str) {
         for call in &mut self.calls {
             if matches!(call.stage, CallStage::Requested | CallStage::Ready | CallStage::Waiting) {
-                call.stage = CallStage::Done(Box::new(CallOutcome::not_run(&call.id, status, why)));
+                call.stage = CallStage::Done(Arc::new(CallOutcome::not_run(&call.id, status, why)));
             }
         }
     }
@@ -690,7 +691,7 @@ impl Turn {
         for call in &mut self.calls {
             if matches!(call.stage, CallStage::Waiting) {
                 let why = "the turn ended before a person had decided";
-                call.stage = CallStage::Done(Box::new(CallOutcome::not_run(&call.id, CallStatus::Cancelled, why)));
+                call.stage = CallStage::Done(Arc::new(CallOutcome::not_run(&call.id, CallStatus::Cancelled, why)));
             }
         }
     }
@@ -718,7 +719,7 @@ impl Turn {
                 self.ledger.commit_tool(reserved, reserved);
                 let why = "the process ended while this call ran; whether it took effect is not known";
                 let outcome = CallOutcome::not_run(&call.id, CallStatus::OutcomeUnknown, why);
-                call.stage = CallStage::Done(Box::new(outcome));
+                call.stage = CallStage::Done(Arc::new(outcome));
                 unknown = true;
             }
         }

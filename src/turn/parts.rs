@@ -71,13 +71,17 @@ impl Parts {
 }
 
 /// Whether tool search has something to find: functions that are deferred, or too many to show.
-pub fn is_searchable(registry: &Registry, shown: &Shown) -> bool {
-    let hidden = |capability: &Arc<Capability>| {
+pub fn is_searchable(registry: &Registry, executors: &Executors, shown: &Shown) -> bool {
+    functions(registry, executors).any(|capability| capability.deferred || *shown == Shown::Found)
+}
+
+/// The functions that somebody can run, without agcore's own.
+fn functions<'a>(registry: &'a Registry, executors: &Executors) -> impl Iterator<Item = &'a Arc<Capability>> {
+    registry.iter().filter(|capability| {
         capability.execution.mode == ExecutionMode::RuntimeFunction
             && !internal::is_internal(capability)
-            && (capability.deferred || *shown == Shown::Found)
-    };
-    registry.iter().any(hidden)
+            && executors.executor_for(capability).is_ok()
+    })
 }
 
 /// Which functions are shown without being asked for.
@@ -90,13 +94,10 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// All functions that are not deferred, unless there are more than 24. agcore's own tools come when there is
-    /// something to search or to read.
-    pub fn of(registry: &Registry) -> Self {
-        let function = |capability: &&Arc<Capability>| {
-            capability.execution.mode == ExecutionMode::RuntimeFunction && !internal::is_internal(capability)
-        };
-        let unasked = registry.iter().filter(function).filter(|capability| !capability.deferred);
+    /// All functions that somebody can run and that are not deferred, unless there are more than 24. agcore's own tools
+    /// come when there is something to search or to read.
+    pub fn of(registry: &Registry, executors: &Executors) -> Self {
+        let unasked = functions(registry, executors).filter(|capability| !capability.deferred);
         let intents: BTreeSet<&Intent> = unasked.map(|capability| &capability.intent).collect();
         if intents.len() > SHOWN_UNASKED { Self::Found } else { Self::All(intents.into_iter().cloned().collect()) }
     }

@@ -160,7 +160,7 @@ impl Plan<'_> {
             return;
         }
         match self.parts.router.route(intent, candidates, &self.context, &Facts { plan: self }) {
-            Ok(route) => self.expose(route),
+            Ok(route) => self.expose(route, wanted),
             Err(none) if wanted => self.prepared.unrouted.push(none),
             Err(none) => {
                 let reason = none.to_string();
@@ -170,7 +170,8 @@ impl Plan<'_> {
         }
     }
 
-    fn expose(&mut self, route: Route) {
+    /// A route is recorded where somebody asked for it, or where there was a choice.
+    fn expose(&mut self, route: Route, wanted: bool) {
         let Some(capability) = self.parts.registry.get(&route.capability) else { return };
         if let Ok(name) = ToolName::new(capability.intent.as_str()) {
             let hosted = capability.execution.mode == ExecutionMode::ProviderHosted;
@@ -179,7 +180,9 @@ impl Plan<'_> {
             }
             self.prepared.exposed.push(Exposed { name, capability: capability.id.clone(), hosted });
         }
-        self.prepared.routes.push(route);
+        if wanted || route.candidates.len() > 1 {
+            self.prepared.routes.push(route);
+        }
     }
 
     /// Raw provider tools pass the gate too: what is denied never reaches the wire.

@@ -59,23 +59,27 @@ impl Driver<'_> {
             if running.is_empty() {
                 if schedule.is_done() { break } else { continue }
             }
-            let ended = tokio::select! {
-                biased;
-                Some(ended) = running.next() => ended,
-                () = &mut deadline, if !stop.is_cancelled() => {
-                    stop.cancel();
-                    self.log.record(Event::LimitReached(LimitKind::WallTime))?;
-                    schedule.drain();
-                    continue;
-                }
-                () = self.cancel.cancelled(), if !stop.is_cancelled() => {
-                    stop.cancel();
-                    self.note_cancel()?;
-                    schedule.drain();
-                    continue;
-                }
-            };
-            let mut ready = Some(ended);
+            let mut ready = running.next().now_or_never().flatten();
+            if ready.is_none() {
+                // What was recorded becomes durable while the calls run, and before they are waited for.
+                self.log.commit().await?;
+                ready = tokio::select! {
+                    biased;
+                    ended = running.next() => ended,
+                    () = &mut deadline, if !stop.is_cancelled() => {
+                        stop.cancel();
+                        self.log.record(Event::LimitReached(LimitKind::WallTime))?;
+                        schedule.drain();
+                        continue;
+                    }
+                    () = self.cancel.cancelled(), if !stop.is_cancelled() => {
+                        stop.cancel();
+                        self.note_cancel()?;
+                        schedule.drain();
+                        continue;
+                    }
+                };
+            }
             // What is ready at the same moment goes into the same commit.
             while let Some((index, progress)) = ready {
                 let slot = match progress {
@@ -95,9 +99,6 @@ impl Driver<'_> {
                     }
                 }
                 ready = running.next().now_or_never().flatten();
-            }
-            if !running.is_empty() {
-                self.log.commit().await?;
             }
         }
         self.show_added()
@@ -135,7 +136,7 @@ impl Driver<'_> {
         };
         let Some((status, error)) = refused else { return Ok(capability) };
         let outcome = outcome::refused(self.parts, call, status, error);
-        self.log.record(Event::CallFinished(Box::new(CallFinished { call: id.clone(), outcome })))?;
+        self.log.record(Event::CallFinished(CallFinished { call: id.clone(), outcome: Arc::new(outcome) }))?;
         Ok(None)
     }
 
@@ -166,10 +167,11 @@ impl Driver<'_> {
         let ready = self.log.turn().call(id).filter(|call| matches!(call.stage, CallStage::Ready));
         let Some(call) = ready else { return Ok(()) };
         let outcome = outcome::refused(self.parts, call, CallStatus::Refused, error);
-        self.log.record(Event::CallFinished(Box::new(CallFinished { call: id.clone(), outcome })))
+        self.log.record(Event::CallFinished(CallFinished { call: id.clone(), outcome: Arc::new(outcome) }))
     }
 
-    /// Journals a call as started. Writes, and the reply that asked for them, are durable before they run.
+    /// Journals a call as started. It and the reply that asked for it are durable before a write runs, and before a
+    /// request leaves the process. A function that only reads may begin: if it takes time, that is used to commit.
     async fn start(&mut self, id: &CallId, capability: &Capability) -> Result<Option<Call>, TurnError> {
         let turn = self.log.turn();
         let Some(call) = turn.call(id).filter(|call| matches!(call.stage, CallStage::Ready)) else { return Ok(None) };
@@ -195,9 +197,8 @@ impl Driver<'_> {
             found: self.find_tools(capability, call.effective_arguments()),
         };
         self.log.record(Event::CallStarted(CallStarted { call: id.clone(), key, reserved }))?;
-        if capability.execution.side_effect.writes() || !self.reply_is_durable {
+        if capability.execution.side_effect.writes() || capability.execution.http.is_some() {
             self.log.commit().await?;
-            self.reply_is_durable = true;
         }
         Ok(Some(job))
     }
@@ -234,7 +235,7 @@ impl Driver<'_> {
         }
         let outcome = outcome::of(self.parts, turn, call, capability, &ran.attempted).await;
         let stored = !outcome.projection.artifact_refs.is_empty();
-        self.log.record(Event::CallFinished(Box::new(CallFinished { call: ran.id, outcome })))?;
+        self.log.record(Event::CallFinished(CallFinished { call: ran.id, outcome: Arc::new(outcome) }))?;
         let mut added = ran.found;
         if stored {
             added.extend(self.artifact_reader());

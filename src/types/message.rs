@@ -38,6 +38,7 @@ pub struct Reply {
     /// What it consumed; `None` when the provider did not say.
     pub usage: Option<Usage>,
     /// What was changed or noticed while reading it (unknown events, repaired arguments).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
     /// What the provider wants back beside the items with the next request, as it came (Anthropic's container).
     #[serde(default, skip_serializing_if = "Option::is_none")]

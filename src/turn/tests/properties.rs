@@ -1,5 +1,7 @@
 //! Properties over any sequence of events.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use crate::{config::Limits, turn::*, types::*};
@@ -35,7 +37,7 @@ fn assert_sound(turn: &Turn) {
 fn any_event(turn: &Turn, choice: u8) -> Event {
     let call = CallId::new(format!("call_{}", choice % 5)).unwrap();
     match choice % 11 {
-        0 => Event::Prepared(Box::new(super::world::prepared())),
+        0 => Event::Prepared(Arc::new(super::world::prepared())),
         1 => Event::ModelReplied(ModelReplied {
             number: u32::from(choice % 4),
             reply: reply(&["test.tool"], "", Stop::ToolCalls),
@@ -46,7 +48,7 @@ fn any_event(turn: &Turn, choice: u8) -> Event {
         3 => Event::CallStarted(CallStarted { call, key: "k".into(), reserved: MicroUsd::ZERO }),
         4 => {
             let outcome = outcome(&call, CallStatus::Ok, "done");
-            Event::CallFinished(Box::new(CallFinished { call, outcome }))
+            Event::CallFinished(CallFinished { call, outcome: Arc::new(outcome) })
         }
         5 => Event::LimitReached(LimitKind::WallTime),
         6 => Event::Cancelled { by: "me".into() },

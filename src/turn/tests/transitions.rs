@@ -1,12 +1,14 @@
 //! One example of each transition the specification (S5) names.
 
+use std::sync::Arc;
+
 use crate::{config::Limits, llm::ToolChoice, turn::*, types::*};
 
 use super::world::{World, decided, outcome, reply};
 
 fn world() -> World {
     let mut world = World::new(1, Limits::default());
-    world.record(Event::Prepared(Box::new(super::world::prepared())));
+    world.record(Event::Prepared(Arc::new(super::world::prepared())));
     world
 }
 
@@ -37,7 +39,7 @@ fn start(world: &mut World, call: &CallId) {
 
 fn finish(world: &mut World, call: &CallId, status: CallStatus, content: &str) {
     let outcome = outcome(call, status, content);
-    world.record(Event::CallFinished(Box::new(CallFinished { call: call.clone(), outcome })));
+    world.record(Event::CallFinished(CallFinished { call: call.clone(), outcome: Arc::new(outcome) }));
 }
 
 #[test]
@@ -92,7 +94,7 @@ fn an_approval_for_other_arguments_is_refused() {
 fn a_batch_that_is_denied_whole_goes_back_to_the_model() {
     let mut world = world();
     call_model(&mut world, reply(&["a"], "", Stop::ToolCalls));
-    let refusal = Verdict::Refuse(Box::new(outcome(&id(1), CallStatus::Denied, "no")));
+    let refusal = Verdict::Refuse(Arc::new(outcome(&id(1), CallStatus::Denied, "no")));
     world.record(Event::CallsDecided(vec![decided(&id(1), SideEffect::Destructive, false, refusal)]));
     assert_eq!(world.turn.trail(), [Phase::PolicyCheck, Phase::ToolDenied, Phase::ProjectResults]);
     assert!(matches!(world.turn.next(), Step::CallModel(_)));
@@ -139,7 +141,7 @@ fn a_broken_off_reply_ends_as_failed() {
 fn a_forced_choice_is_for_the_first_call_and_the_last_one_answers() {
     let mut world = World::new(1, Limits { max_tool_iterations: 2, ..Limits::default() });
     let prepared = Prepared { tool_choice: ToolChoice::Required, ..super::world::prepared() };
-    world.record(Event::Prepared(Box::new(prepared)));
+    world.record(Event::Prepared(Arc::new(prepared)));
     let mut choices = Vec::new();
     for number in 1..=3 {
         let Step::CallModel(step) = world.turn.next() else { panic!("{:?}", world.turn.next()) };
@@ -165,12 +167,12 @@ fn a_forced_choice_is_for_the_first_call_and_the_last_one_answers() {
 #[test]
 fn the_same_result_again_and_again_ends_as_no_progress() {
     let mut world = World::new(1, Limits { max_tool_iterations: 20, max_tool_calls_per_turn: 50, ..Limits::default() });
-    world.record(Event::Prepared(Box::new(super::world::prepared())));
+    world.record(Event::Prepared(Arc::new(super::world::prepared())));
     for round in 1..=4u32 {
         call_model(&mut world, reply(&["list_users"], "", Stop::ToolCalls));
         let call = world.turn.calls()[0].id.clone();
         let mut decision = decided(&call, SideEffect::ReadOnly, false, Verdict::Run);
-        decision.digest = "list_users {}".into();
+        Arc::make_mut(&mut decision).digest = "list_users {}".into();
         world.record(Event::CallsDecided(vec![decision]));
         let running = world.turn.call(&call).unwrap();
         assert_eq!(world.turn.repeats(running, "[]"), round - 1);

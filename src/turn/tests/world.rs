@@ -105,8 +105,8 @@ pub(super) fn outcome(call: &CallId, status: CallStatus, content: &str) -> CallO
     outcome
 }
 
-pub(super) fn decided(call: &CallId, side_effect: SideEffect, keyed: bool, verdict: Verdict) -> CallDecided {
-    CallDecided {
+pub(super) fn decided(call: &CallId, side_effect: SideEffect, keyed: bool, verdict: Verdict) -> Arc<CallDecided> {
+    Arc::new(CallDecided {
         call: call.clone(),
         capability: Some(CapabilityId::new("test.tool").unwrap()),
         arguments: None,
@@ -119,7 +119,7 @@ pub(super) fn decided(call: &CallId, side_effect: SideEffect, keyed: bool, verdi
         decision: None,
         remembered: None,
         verdict,
-    }
+    })
 }
 
 /// Drives a turn: every answer follows from the seed and from what is asked, never from how often it was asked.
@@ -135,7 +135,7 @@ impl World {
     pub(super) fn new(seed: u64, limits: Limits) -> Self {
         let mut start = started(limits);
         start.on_reject = if seed.is_multiple_of(2) { OnReject::Stop } else { OnReject::Continue };
-        let first = Recorded { seq: 0, at: Timestamp::from_ms(0), event: Event::Started(Box::new(start)) };
+        let first = Recorded { seq: 0, at: Timestamp::from_ms(0), event: Event::Started(Arc::new(start)) };
         let turn = Turn::open(&first).unwrap();
         Self { seed, journal: vec![first], turn, effects: Default::default() }
     }
@@ -179,7 +179,7 @@ impl World {
     /// Performs one step. Returns false when there is none left.
     pub(super) fn step(&mut self) -> bool {
         match self.turn.next() {
-            Step::Prepare => self.record(Event::Prepared(Box::new(prepared()))),
+            Step::Prepare => self.record(Event::Prepared(Arc::new(prepared()))),
             Step::CallModel(step) => self.call_model(&step),
             Step::Decide(calls) => self.decide(&calls),
             Step::Execute(calls) => self.execute(&calls),
@@ -187,7 +187,7 @@ impl World {
             Step::Finish(reason) => {
                 let (answer, citations) =
                     self.turn.last_reply().map(|reply| reply.text_and_citations()).unwrap_or_default();
-                self.record(Event::Ended(Box::new(Ended { reason, answer, citations, notices: vec![] })));
+                self.record(Event::Ended(Arc::new(Ended { reason, answer, citations, notices: vec![] })));
             }
             Step::Done => return false,
         }
@@ -225,8 +225,8 @@ impl World {
         for call in calls {
             let (side_effect, keyed) = self.effect_of(call);
             let verdict = match self.roll(&format!("verdict {call}"), 6) {
-                0 => Verdict::Refuse(Box::new(outcome(call, CallStatus::Denied, "no"))),
-                _ if room == 0 => Verdict::Refuse(Box::new(outcome(call, CallStatus::Refused, "limit"))),
+                0 => Verdict::Refuse(Arc::new(outcome(call, CallStatus::Denied, "no"))),
+                _ if room == 0 => Verdict::Refuse(Arc::new(outcome(call, CallStatus::Refused, "limit"))),
                 1 => Verdict::Ask,
                 _ => Verdict::Run,
             };
@@ -246,7 +246,7 @@ impl World {
         *self.effects.entry(call.to_string()).or_default() += 1;
         let status = if self.roll(&format!("ok {call}"), 5) == 0 { CallStatus::Error } else { CallStatus::Ok };
         let outcome = outcome(&call, status, &format!("result of {call}"));
-        self.record(Event::CallFinished(Box::new(CallFinished { call, outcome })));
+        self.record(Event::CallFinished(CallFinished { call, outcome: Arc::new(outcome) }));
     }
 
     fn approve(&mut self, call: &CallId) {
