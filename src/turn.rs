@@ -27,6 +27,7 @@ mod prompt;
 mod run;
 mod simulate;
 mod watch;
+mod withdraw;
 
 #[cfg(test)]
 mod tests;

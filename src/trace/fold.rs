@@ -137,6 +137,10 @@ fn remark(event: &Event) -> Option<String> {
             let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
             Some(format!("tools added: {}", names.join(", ")))
         }
+        Event::ToolsRemoved(tools) => {
+            let tools: Vec<_> = tools.iter().map(|tool| format!("{} ({})", tool.capability, tool.reason)).collect();
+            Some(format!("tools removed: {}", tools.join(", ")))
+        }
         Event::Started(_)
         | Event::Prepared(_)
         | Event::ModelCallStarted(_)
@@ -219,6 +223,7 @@ impl Spans<'_> {
             Event::Started(_)
             | Event::Prepared(_)
             | Event::ToolsAdded(_)
+            | Event::ToolsRemoved(_)
             | Event::LimitReached(_)
             | Event::Cancelled { .. }
             | Event::Ended(_) => {}

@@ -11,7 +11,7 @@ use crate::{
 
 use super::{
     Driver, Event, Exposed, LimitKind, ModelCallFailed, ModelCallStarted, ModelReplied, ModelStep, Parts, Prepared,
-    Started, TurnError, prompt, watch::Pieces,
+    Turn, TurnError, prompt, watch::Pieces, withdraw,
 };
 
 /// The output budget of a model whose price is known and that was given none: without a bound there is no worst case.
@@ -24,19 +24,23 @@ pub(super) struct Asking {
     conversation: Conversation,
     /// How many of the exposed tools are in the request.
     listed: usize,
+    /// How many hosted tools were taken off it.
+    removed: usize,
     /// The worst case of one last answer.
     last_answer: MicroUsd,
 }
 
 impl Asking {
-    pub(super) fn new(parts: &Parts, started: &Started, prepared: &Prepared) -> Self {
+    pub(super) fn new(parts: &Parts, turn: &Turn, prepared: &Prepared) -> Self {
+        let started = turn.started();
         let options = &started.model;
         let mut extra = options.extra.clone();
         if extra.get("builtin_tools").is_some_and(Value::is_array) {
             extra.remove("builtin_tools");
         }
-        if !prepared.builtin_tools.is_empty() && !extra.contains_key("builtin_tools") {
-            extra.insert("builtin_tools".to_owned(), Value::Array(prepared.builtin_tools.clone()));
+        let on_wire = withdraw::on_wire(parts, turn, prepared);
+        if !on_wire.is_empty() && !extra.contains_key("builtin_tools") {
+            extra.insert("builtin_tools".to_owned(), Value::Array(on_wire));
         }
         let mut request = ModelRequest {
             model: Some(options.model.clone()),
@@ -54,11 +58,19 @@ impl Asking {
         if priced && request.max_output_tokens.is_none() {
             request.max_output_tokens = Some(OUTPUT_BUDGET);
         }
-        Self { request, conversation, listed: 0, last_answer: MicroUsd::ZERO }
+        Self { request, conversation, listed: 0, removed: turn.removed().len(), last_answer: MicroUsd::ZERO }
     }
 
-    /// Brings request and conversation up to date: both only grow.
-    fn sync(&mut self, parts: &Parts, turn: &super::Turn) {
+    /// Brings request and conversation up to date: both only grow, but for hosted tools the gate turned against.
+    fn sync(&mut self, parts: &Parts, turn: &Turn, prepared: &Prepared) {
+        if self.removed != turn.removed().len() {
+            self.removed = turn.removed().len();
+            let on_wire = withdraw::on_wire(parts, turn, prepared);
+            self.request.extra.remove("builtin_tools");
+            if !on_wire.is_empty() {
+                self.request.extra.insert("builtin_tools".to_owned(), Value::Array(on_wire));
+            }
+        }
         for entry in turn.history().iter().skip(self.conversation.len()) {
             self.conversation.push(entry.clone());
         }
@@ -78,12 +90,17 @@ impl Driver<'_> {
     /// Makes one model call and records what came of it.
     pub(super) async fn ask_model(&mut self, step: ModelStep) -> Result<(), TurnError> {
         let Some(prepared) = self.log.turn().prepared().cloned() else { return Ok(()) };
-        let started = self.log.turn().started().clone();
+        if !step.started {
+            let removed = withdraw::turned_against(self.parts, self.log.turn(), &prepared);
+            if !removed.is_empty() {
+                self.log.record(Event::ToolsRemoved(removed))?;
+            }
+        }
         let mut asking = match self.asking.take() {
             Some(asking) => asking,
-            None => Asking::new(self.parts, &started, &prepared),
+            None => Asking::new(self.parts, self.log.turn(), &prepared),
         };
-        asking.sync(self.parts, self.log.turn());
+        asking.sync(self.parts, self.log.turn(), &prepared);
         asking.request.tool_choice = step.choice.clone();
         let made = match self.reserve(&mut asking, &step)? {
             true => self.call(&mut asking, step.number).await,

@@ -40,6 +40,8 @@ pub enum Event {
     Prepared(Arc<Prepared>),
     /// Tools were found, or became useful, and are put in front of the model.
     ToolsAdded(Vec<Exposed>),
+    /// The gate turned against hosted tools: later requests go without them.
+    ToolsRemoved(Vec<Withheld>),
     /// A model call is about to be made.
     ModelCallStarted(ModelCallStarted),
     /// The model replied.
@@ -74,6 +76,7 @@ impl Event {
             Self::Started(_) => "started",
             Self::Prepared(_) => "prepared",
             Self::ToolsAdded(_) => "tools_added",
+            Self::ToolsRemoved(_) => "tools_removed",
             Self::ModelCallStarted(_) => "model_call_started",
             Self::ModelReplied(_) => "model_replied",
             Self::ModelCallFailed(_) => "model_call_failed",

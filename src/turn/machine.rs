@@ -128,6 +128,7 @@ pub struct Turn {
     active: DurationMs,
     history: Vec<Entry>,
     exposed: Vec<Exposed>,
+    removed: BTreeSet<CapabilityId>,
     calls: Vec<Call>,
     call_count: u32,
     model_call: Option<ModelCallStarted>,
@@ -177,6 +178,7 @@ impl Turn {
             active: DurationMs(0),
             history,
             exposed: Vec::new(),
+            removed: BTreeSet::new(),
             calls: Vec::new(),
             call_count: 0,
             model_call: None,
@@ -234,6 +236,7 @@ impl Turn {
             Event::Started(_) => {}
             Event::Prepared(prepared) => self.on_prepared(prepared),
             Event::ToolsAdded(tools) => self.exposed.extend(tools.iter().cloned()),
+            Event::ToolsRemoved(tools) => self.removed.extend(tools.iter().map(|tool| tool.capability.clone())),
             Event::ModelCallStarted(call) => self.on_model_call(call),
             Event::ModelReplied(replied) => self.on_reply(replied),
             Event::ModelCallFailed(failed) => self.on_model_failure(&failed.error),
@@ -317,6 +320,10 @@ impl Turn {
             Event::CallsDecided(decisions) => self.check_decisions(decisions),
             Event::ApprovalDecided(approval) => self.check_approval(approval),
             Event::ToolsAdded(_) => in_phase(&[Phase::ExecuteTools, Phase::ProjectResults, Phase::ModelTurn]),
+            Event::ToolsRemoved(_) => {
+                in_phase(&[Phase::ProjectResults, Phase::ModelTurn])?;
+                self.model_call.is_none().then_some(()).ok_or("a model call is open")
+            }
             Event::CallStarted(started) => {
                 let ready = self.call(&started.call).is_some_and(|call| matches!(call.stage, CallStage::Ready));
                 if !ready {

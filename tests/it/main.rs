@@ -7,4 +7,5 @@ mod approvals;
 mod examples;
 mod layers;
 mod sizes;
+mod taint;
 mod turn;

@@ -527,3 +527,8 @@ fn fits(pattern: &str, word: &str, as_verb: bool) -> bool {
         None => word == pattern,
     }
 }
+
+#[cfg(test)]
+pub(super) fn check_lists() {
+    assert!(ENGLISH_WORDS.is_sorted());
+}

@@ -126,6 +126,10 @@ fn account(word: &str) -> Option<String> {
 /// Where a URL, with or without its scheme, goes. `None` when nobody could follow it.
 pub(super) fn web(text: &str) -> Option<Web> {
     let text = text.trim();
+    // Clients do not agree on where these end the host.
+    if text.contains(|c: char| c == '\\' || c.is_whitespace() || c.is_control()) {
+        return None;
+    }
     let parsed = if text.contains("://") { url::Url::parse(text) } else { url::Url::parse(&format!("https://{text}")) };
     let url = parsed.ok()?;
     let host = url.host_str()?.trim_end_matches('.');

@@ -130,7 +130,7 @@ impl Look<'_> {
         };
         let named = self.said.has_web(&web);
         let allowed = self.allows(&web.host);
-        self.found.new_host |= !named && !allowed;
+        self.found.new_host |= !allowed && !self.said.has_host(&web.host);
         self.target |= named;
         self.found.anchored |= named;
         if !named && !allowed {

@@ -36,6 +36,9 @@ const CONTENT: [&str; 24] = [
 /// Names of handles that only a look-up can tell.
 const REFERENCES: [&str; 8] = ["handle", "id", "ids", "key", "ref", "reference", "uid", "uuid"];
 
+/// Names of numbers that are also written as texts.
+const AMOUNTS: [&str; 6] = ["amount", "price", "qty", "quantity", "sum", "total"];
+
 /// Names of choices among a few words.
 const OPTIONS: [&str; 18] = [
     "category",
@@ -75,6 +78,7 @@ pub(super) fn of(capability: &Capability, name: &str, value: &Value) -> Argument
     match value {
         Value::Number(_) if capability.governance.risk_class.writes() => ArgumentRole::Amount,
         Value::Number(_) => ArgumentRole::Option,
+        Value::String(_) if listed(&AMOUNTS) => ArgumentRole::Amount,
         _ if listed(&CONTENT) => ArgumentRole::Content,
         _ if listed(&OPTIONS) => ArgumentRole::Option,
         Value::String(text) if date::read(text).is_some() => ArgumentRole::Date,
@@ -113,4 +117,9 @@ fn last_word(name: &str) -> String {
         (c.is_uppercase() && before.is_some_and(char::is_lowercase)).then_some(at)
     });
     name.get(start.unwrap_or(0)..).unwrap_or(name).to_lowercase()
+}
+
+#[cfg(test)]
+pub(super) fn check_lists() {
+    assert!(CONTENT.is_sorted() && REFERENCES.is_sorted() && AMOUNTS.is_sorted() && OPTIONS.is_sorted());
 }

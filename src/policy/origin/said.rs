@@ -82,6 +82,10 @@ impl Said {
         self.read().addresses.iter().any(|address| address == wanted)
     }
 
+    pub(super) fn has_host(&self, host: &str) -> bool {
+        self.read().addresses.iter().any(|address| matches!(address, Address::Web(web) if web.host == host))
+    }
+
     /// Whether the host was named, and whatever the URL carries to it too.
     pub(super) fn has_web(&self, wanted: &Web) -> bool {
         self.read().addresses.iter().any(|address| match address {

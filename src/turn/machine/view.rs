@@ -48,6 +48,11 @@ impl Turn {
         &self.exposed
     }
 
+    /// The hosted tools that later requests go without, since the gate turned against them.
+    pub fn removed(&self) -> &BTreeSet<CapabilityId> {
+        &self.removed
+    }
+
     /// The calls of the last reply that are not closed yet.
     pub fn calls(&self) -> &[Call] {
         &self.calls

@@ -136,6 +136,7 @@ impl Watcher for Shown {
             Event::Started(_)
             | Event::Prepared(_)
             | Event::ToolsAdded(_)
+            | Event::ToolsRemoved(_)
             | Event::ModelReplied(_)
             | Event::ModelCallFailed(_)
             | Event::CallsDecided(_)
