@@ -106,6 +106,9 @@ pub struct ApiProfile {
     /// Which of its own assistant messages go back with their reasoning text (Chat).
     #[serde(default)]
     pub echo_reasoning: Echo,
+    /// Fields of a message that only replies have, and that do not go back (Chat).
+    #[serde(default)]
+    pub reply_only: Vec<String>,
     /// Whether reasoning items without encrypted content are left out of a replay, because nothing is stored (Responses).
     #[serde(default)]
     pub stateless: bool,

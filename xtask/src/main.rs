@@ -38,6 +38,9 @@ enum Chore {
         /// A Python that has the packages the validators name
         #[arg(long, default_value = "python3")]
         python: PathBuf,
+        /// Recordings: each reply is sent back with results
+        #[arg(long, default_value = "../shared/traffic/dev")]
+        traffic: PathBuf,
         /// Keep the bodies in this folder
         #[arg(long)]
         keep: Option<PathBuf>,
@@ -47,6 +50,6 @@ enum Chore {
 fn main() -> anyhow::Result<()> {
     match Xtask::parse().chore {
         Chore::Measure { set, data, out, score } => measure::run(set, &data, out, score),
-        Chore::Validate { validators, python, keep } => validate::run(&validators, &python, keep),
+        Chore::Validate { validators, python, traffic, keep } => validate::run(&validators, &python, &traffic, keep),
     }
 }

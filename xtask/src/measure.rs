@@ -14,7 +14,7 @@ mod json_schema;
 mod taint_agentdojo;
 mod tool_need;
 mod tool_search;
-mod traffic;
+pub(crate) mod traffic;
 
 /// A labelled set.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]

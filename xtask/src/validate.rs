@@ -54,49 +54,86 @@ fn checker(provider: &str, api: Api, built: &BuiltRequest) -> Option<Checker> {
     }
 }
 
+/// Recorded replies that go back byte for byte and that the SDK's types refuse all the same: fields of a backend of its
+/// own, item shapes of xAI's first generation, and a patch that only a client could apply.
+const KNOWN: [&str; 6] = [
+    "openai-codex-v0",
+    "openai-apply-patch-tool",
+    "fixtures-xai-web-search-tool",
+    "fixtures-xai-x-search-tool",
+    "xai-code-execution-tool",
+    "fixtures-xai-code-execution-tool",
+];
+
 /// One request of the matrix.
 struct Case {
     name: String,
     body: String,
 }
 
+/// The requests by who checks them.
+#[derive(Default)]
+struct Built {
+    groups: BTreeMap<Checker, Vec<Case>>,
+    refused: Vec<String>,
+    unchecked: u32,
+}
+
+impl Built {
+    fn add(&mut self, profile: &Profile, api: Api, name: &str, form: &Value) -> Result<()> {
+        let name = format!("{} {api} {name}", profile.name);
+        match wire::build(profile, Some(api), &form.to_string()) {
+            Ok(built) => match checker(profile.name.as_str(), api, &built) {
+                Some(checker) => {
+                    let body = built.body.get().to_owned();
+                    self.groups.entry(checker).or_default().push(Case { name, body });
+                }
+                None => self.unchecked += 1,
+            },
+            Err(BuildError::Wire(error)) => self.refused.push(format!("{name}: {error}")),
+            Err(error) => return Err(error).with_context(|| name),
+        }
+        Ok(())
+    }
+}
+
 #[expect(clippy::print_stdout, reason = "the count is what the command is for")]
-pub(crate) fn run(validators: &Path, python: &Path, keep: Option<PathBuf>) -> Result<()> {
+pub(crate) fn run(validators: &Path, python: &Path, traffic: &Path, keep: Option<PathBuf>) -> Result<()> {
     ensure!(validators.is_dir(), "`{}` is no folder with the validators", validators.display());
-    let mut groups: BTreeMap<Checker, Vec<Case>> = BTreeMap::new();
-    let (mut refused, mut unchecked) = (Vec::new(), 0);
+    let mut built = Built::default();
     for profile in Profile::shipped() {
         for api in profile.apis.keys().copied() {
             for (name, form) in matrix::requests(profile, api)? {
-                let name = format!("{} {api} {name}", profile.name);
-                match wire::build(profile, Some(api), &form.to_string()) {
-                    Ok(built) => match checker(profile.name.as_str(), api, &built) {
-                        Some(checker) => {
-                            let body = built.body.get().to_owned();
-                            groups.entry(checker).or_default().push(Case { name, body });
-                        }
-                        None => unchecked += 1,
-                    },
-                    Err(BuildError::Wire(error)) => refused.push(format!("{name}: {error}")),
-                    Err(error) => return Err(error).with_context(|| name),
-                }
+                built.add(profile, api, &name, &form)?;
             }
         }
     }
+    if traffic.is_dir() {
+        for (profile, api, name, form) in matrix::recorded(traffic)? {
+            built.add(profile, api, &name, &form)?;
+        }
+    } else {
+        println!("skipped: no recordings at `{}`", traffic.display());
+    }
+    let Built { groups, refused, unchecked } = built;
     let scratch = tempfile::tempdir()?;
     let folder = keep.unwrap_or_else(|| scratch.path().to_owned());
-    let (mut total, mut invalid) = (0, Vec::new());
+    let (mut total, mut excused, mut invalid) = (0, 0, Vec::new());
     for (checker, cases) in &groups {
         let wrong = check(checker, cases, validators, python, &folder)?;
         println!("{checker:?}: {} requests, {} invalid", cases.len(), wrong.len());
         total += cases.len();
-        invalid.extend(wrong);
+        let (known, new): (Vec<String>, Vec<String>) =
+            wrong.into_iter().partition(|line| KNOWN.iter().any(|name| line.contains(name)));
+        excused += known.len();
+        invalid.extend(new);
     }
     for line in &invalid {
         println!("INVALID {line}");
     }
     println!(
-        "{total} requests checked, {} invalid; {} refused before sending; {unchecked} without a validator",
+        "{total} requests checked, {} invalid; {excused} recorded items known to differ from the SDK's types; {} refused \
+         before sending; {unchecked} without a validator",
         invalid.len(),
         refused.len()
     );

@@ -60,7 +60,7 @@ impl Dialect for AnthropicMessages {
         let messages = history::whole(written, entries, target, &names);
         let tool_bytes = offer.tools.as_ref().map_or(0, |tools| tools.bytes.len());
         let mut head = Head::new(request, target, messages.len() + tool_bytes)?;
-        add_betas(&mut headers, head.take("betas"), request);
+        add_betas(&mut headers, head.take("betas"), request, &history::betas(entries, target));
         write_head(&mut head, request, target, &mut offer, entries);
         let mut body = head.into_bytes();
         json::put(&mut body, ",\"messages\":[");
@@ -233,8 +233,13 @@ fn container(given: Option<&Value>, entries: &[Entry], target: &Target) -> Optio
     }
 }
 
-/// Names the betas: those asked for, and those that fields of the request need (2026-11).
-fn add_betas(headers: &mut BTreeMap<String, String>, asked: Option<&Value>, request: &ModelRequest) {
+/// Names the betas: those asked for, and those that fields of the request or blocks of the past need (2026-11).
+fn add_betas(
+    headers: &mut BTreeMap<String, String>,
+    asked: Option<&Value>,
+    request: &ModelRequest,
+    past: &[&'static str],
+) {
     let extra = |pointer: &[&str]| {
         let (first, rest) = pointer.split_first()?;
         rest.iter().try_fold(request.extra.get(*first)?, |value, key| value.get(key))
@@ -248,7 +253,7 @@ fn add_betas(headers: &mut BTreeMap<String, String>, asked: Option<&Value>, requ
     let asked = asked.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let needed = needs.iter().filter(|(field, _)| extra(field).is_some()).map(|(_, beta)| *beta);
     let mut all: Vec<&str> = headers.get(BETA).map_or_else(Vec::new, |own| own.split(',').collect());
-    for beta in asked.chain(needed) {
+    for beta in asked.chain(needed).chain(past.iter().copied()) {
         let family = |name: &str| name.split_once("-20").map_or(name.to_owned(), |(family, _)| family.to_owned());
         if !all.iter().any(|own| family(own) == family(beta)) {
             all.push(beta);

@@ -51,16 +51,46 @@ struct Response {
     sse: Option<String>,
 }
 
-pub(crate) fn predict(data: &Path) -> Result<Vec<Predicted>> {
+/// A reply of a recording, read.
+pub(crate) struct Replied {
+    pub(crate) name: String,
+    /// The profile of its provider, where there is one.
+    pub(crate) provider: String,
+    pub(crate) api: Api,
+    pub(crate) parsed: wire::Parsed,
+}
+
+/// Every reply of a model in the recordings.
+pub(crate) fn replies(data: &Path) -> Result<Vec<Replied>> {
+    let mut all = Vec::new();
+    for recording in recordings(data)? {
+        for (at, exchange) in recording.exchanges.iter().enumerate() {
+            let kind = exchange.api.as_deref().unwrap_or(&recording.api);
+            let Some(api) = api(kind).filter(|api| is_reply(exchange, *api)) else { continue };
+            let parsed = parse(&recording.provider, api, &exchange.response)?;
+            let (name, provider) = (format!("{} {at}", recording.id), profile(&recording.provider).to_owned());
+            all.push(Replied { name, provider, api, parsed });
+        }
+    }
+    Ok(all)
+}
+
+fn recordings(data: &Path) -> Result<Vec<Recording>> {
     let mut files: Vec<PathBuf> = fs::read_dir(data)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     files.retain(|path| {
         path.extension().is_some_and(|end| end == "json") && path.file_name().is_some_and(|n| n != "index.json")
     });
     files.sort();
+    let read = |file: &PathBuf| {
+        let text = fs::read_to_string(file)?;
+        serde_json::from_str(&text).with_context(|| format!("`{}`", file.display()))
+    };
+    files.iter().map(read).collect()
+}
+
+pub(crate) fn predict(data: &Path) -> Result<Vec<Predicted>> {
     let mut lines = Vec::new();
-    for file in files {
-        let text = fs::read_to_string(&file)?;
-        let recording: Recording = serde_json::from_str(&text).with_context(|| format!("`{}`", file.display()))?;
+    for recording in recordings(data)? {
         for (at, exchange) in recording.exchanges.iter().enumerate() {
             lines.push(line(&recording, at, exchange)?);
         }

@@ -7,9 +7,13 @@ use agcore::{
     },
     types::Api,
 };
+use std::path::Path;
+
 use anyhow::{Result, anyhow};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
+
+use crate::measure::traffic::{self, Replied};
 
 /// Every request for one provider and wire format, with a name.
 pub(super) fn requests(profile: &Profile, api: Api) -> Result<Vec<(String, Value)>> {
@@ -33,6 +37,40 @@ pub(super) fn requests(profile: &Profile, api: Api) -> Result<Vec<(String, Value
         }
     }
     Ok(all)
+}
+
+/// A second step for every recorded reply: the reply goes back with results for its calls, or another question.
+pub(super) fn recorded(traffic: &Path) -> Result<Vec<(&'static Profile, Api, String, Value)>> {
+    let mut all = Vec::new();
+    for Replied { name, provider, api, parsed } in traffic::replies(traffic)? {
+        let Some(profile) = Profile::by_name(&provider).filter(|profile| profile.apis.contains_key(&api)) else {
+            continue;
+        };
+        let Some(reply) = &parsed.reply else { continue };
+        let mut history = vec![json!({"user": "Go ahead."}), json!({"reply": reply})];
+        let results = results(&parsed.calls);
+        history.push(if results.is_empty() { json!({"user": "And then?"}) } else { json!({"results": results}) });
+        let mut names: Vec<&str> = parsed.calls.iter().map(|call| call.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let function =
+            |name: &&str| json!({"name": name, "description": "", "parameters": {"type": "object", "properties": {}}});
+        let tools: Vec<Value> = names.iter().map(function).collect();
+        // Where signatures are bound to the model, the reply is the target's own only with the same model.
+        let model = profile.default_model.as_ref().filter(|_| profile.family.is_some());
+        let model = model.map_or("recorded", |model| model.as_str());
+        let form = json!({"model": model, "max_output_tokens": 2000, "conversation": history, "tools_defs": tools});
+        all.push((profile, api, format!("recorded {name}"), form));
+    }
+    Ok(all)
+}
+
+fn results(calls: &[wire::ParsedCall]) -> Vec<Value> {
+    let result = |call: &wire::ParsedCall| {
+        json!({"provider_id": call.call_id, "name": call.name, "content": "{\"temperature\": 12}",
+            "is_error": call.name == "time_now"})
+    };
+    calls.iter().map(result).collect()
 }
 
 fn functions(deferred: bool) -> Value {
@@ -145,14 +183,7 @@ fn histories(profile: &Profile, api: Api) -> Result<Vec<(String, Value)>> {
         let answer = Answer { body: body.get().as_bytes(), stream: Some(false), ..Answer::default() };
         let Ok(parsed) = wire::parse(origin, &answer) else { continue };
         let reply = parsed.reply.ok_or_else(|| anyhow!("the fixture {of} {kind} is no reply: {:?}", parsed.error))?;
-        let calls: Vec<Value> = parsed
-            .calls
-            .iter()
-            .map(|call| {
-                json!({"provider_id": call.call_id, "name": call.name, "content": "{\"temperature\": 12}",
-                    "is_error": call.name == "time_now"})
-            })
-            .collect();
+        let calls = results(&parsed.calls);
         let mut history = vec![user.clone(), json!({"reply": reply})];
         if calls.is_empty() {
             history.push(json!({"user": "And tomorrow?"}));

@@ -206,6 +206,33 @@ fn reply_blocks(reply: &Reply, target: &Target, names: &NameMap) -> Vec<u8> {
     out
 }
 
+/// The betas whose blocks stand in replies that go back as they are.
+pub(super) fn betas(entries: &[Entry], target: &Target) -> Vec<&'static str> {
+    const BLOCKS: [(&str, &str); 5] = [
+        ("mcp_tool_use", "mcp-client-2025-11-20"),
+        ("mcp_tool_result", "mcp-client-2025-11-20"),
+        ("advisor_tool_result", "advisor-tool-2026-03-01"),
+        ("compaction", "compact-2026-01-12"),
+        ("fallback", "server-side-fallback-2026-06-01"),
+    ];
+    let mut needed = Vec::new();
+    for entry in entries {
+        let Entry::Reply(reply) = entry else { continue };
+        if !target.issued(&reply.origin) {
+            continue;
+        }
+        // Texts and calls, most of a history, need none.
+        let plain = |part: &Part| matches!(part, Part::Text { .. } | Part::Call(_) | Part::Refusal { .. });
+        let special = reply.items.iter().filter(|item| item.parts.is_empty() || !item.parts.iter().all(plain));
+        for raw in special.filter_map(|item| item.raw.as_deref()) {
+            let block: WireBlock<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+            let beta = BLOCKS.iter().find(|(kind, _)| *kind == block.kind.text());
+            needed.extend(beta.map(|(_, beta)| *beta).filter(|beta| !needed.contains(beta)));
+        }
+    }
+    needed
+}
+
 /// A block of the provider's own goes back as it came, unless the provider itself would refuse it so: blank texts,
 /// and calls whose input is no object.
 fn push_raw(out: &mut Vec<u8>, raw: &str) {
@@ -215,6 +242,11 @@ fn push_raw(out: &mut Vec<u8>, raw: &str) {
         "tool_use" | "server_tool_use" | "mcp_tool_use" if !block.input.get().is_some_and(|it| it.starts_with('{')) => {
             separate(out);
             json::value(out, &with_valid_input(raw, &block));
+        }
+        // On the wire, and in no type of the SDK (2026-11).
+        kind if kind.ends_with("code_execution_tool_result") => {
+            separate(out);
+            json::put(out, &raw.replace(",\"abort_reason\":null", "").replace("\"abort_reason\":null,", ""));
         }
         _ => {
             separate(out);

@@ -119,12 +119,21 @@ struct Peek<'a> {
     tool_call_id: Str<'a>,
     #[serde(borrow)]
     arguments: Raw<'a>,
+    #[serde(borrow)]
+    function: Raw<'a>,
 }
 
 /// The entry with arguments that are a JSON object, when those it came with are not (DEV-B02): broken ones would have
 /// every later request refused.
 fn with_valid_arguments(raw: &str) -> Option<Map<String, Value>> {
     let entry: Peek<'_> = serde_json::from_str(raw).ok()?;
+    if entry.kind.text() == "tool.execution" && (entry.arguments.get().is_none() || entry.function.get().is_some()) {
+        // `arguments` is required on the way back and absent in older replies; `function` is in no type (mistralai 3.7.0).
+        let mut mended: Map<String, Value> = serde_json::from_str(raw).ok()?;
+        mended.shift_remove("function");
+        mended.entry("arguments").or_insert_with(|| "".into());
+        return Some(mended);
+    }
     if entry.kind.text() != "function.call" || entry.tool_call_id.some().is_none() {
         return None;
     }

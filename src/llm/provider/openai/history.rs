@@ -207,10 +207,13 @@ fn write_raw(out: &mut Vec<u8>, item: &Item, target: &Target) {
         Echo::ToolCalls if calls.is_empty() => has_reasoning,
         Echo::ToolCalls => message.reasoning_content.get().is_none(),
     };
-    let untouched = !echo_changes && message.role.some().is_some() && calls_are_fine(message.tool_calls, &calls);
+    let fine = calls_are_fine(message.tool_calls, &calls);
+    let replies_only = has_reply_only(raw.get(), message.tool_calls, target);
+    let untouched = !echo_changes && !replies_only && message.role.some().is_some() && fine;
     match (untouched, serde_json::from_str::<Map<String, Value>>(raw.get())) {
         (false, Ok(mut fields)) => {
-            mend(&mut fields, &calls, target);
+            fields.retain(|name, _| !target.api.reply_only.contains(name));
+            mend(&mut fields, &calls, fine, target);
             json::value(out, &fields);
         }
         (true, _) | (false, Err(_)) => json::put(out, raw.get()),
@@ -228,16 +231,31 @@ fn calls_are_fine(raw: Raw<'_>, calls: &[&FunctionCall]) -> bool {
         })
 }
 
+/// Whether a message holds what only replies have: fields the profile names, and the `index` that some providers put
+/// into whole calls too (Aliyun, Azure; recorded 2026). The SDK's types of a request know neither.
+fn has_reply_only(raw: &str, calls: Raw<'_>, target: &Target) -> bool {
+    let named = target.api.reply_only.iter().any(|name| raw.contains(&format!("\"{name}\"")));
+    named || calls.get().is_some_and(|calls| calls.contains("\"index\""))
+}
+
 /// Puts right what would be refused: a missing role or id, arguments that are no JSON object, reasoning text where the
 /// provider wants none, or none where it wants some.
-fn mend(fields: &mut Map<String, Value>, calls: &[&FunctionCall], target: &Target) {
+fn mend(fields: &mut Map<String, Value>, calls: &[&FunctionCall], fine: bool, target: &Target) {
     fields.entry("role").or_insert_with(|| "assistant".into());
     let list: Vec<Value> = match fields.remove("tool_calls") {
         Some(Value::Array(list)) => list,
         Some(_) | None => Vec::new(),
     };
     fields.remove("function_call");
-    if !calls.is_empty() {
+    if fine && !calls.is_empty() {
+        let without_index = |mut call: Value| {
+            if let Some(call) = call.as_object_mut() {
+                call.shift_remove("index");
+            }
+            call
+        };
+        fields.insert("tool_calls".to_owned(), list.into_iter().map(without_index).collect());
+    } else if !calls.is_empty() {
         let function = |call: &FunctionCall, wire: Option<&Value>| {
             let name = wire.and_then(|wire| wire.pointer("/function/name")).and_then(Value::as_str);
             serde_json::json!({
