@@ -134,11 +134,18 @@ pub(in super::super) struct Facts<'a> {
     args: OnceLock<Converted<'a>>,
     resource: OnceLock<Converted<'a>>,
     origin: OnceLock<CallOrigin>,
+    asked: OnceLock<Asked>,
 }
 
 impl<'a> Facts<'a> {
     pub(in super::super) fn new(request: &'a GateRequest<'a>) -> Self {
-        Self { request, args: OnceLock::new(), resource: OnceLock::new(), origin: OnceLock::new() }
+        Self {
+            request,
+            args: OnceLock::new(),
+            resource: OnceLock::new(),
+            origin: OnceLock::new(),
+            asked: OnceLock::new(),
+        }
     }
 
     /// The arguments; an empty object when there are none.
@@ -152,7 +159,13 @@ impl<'a> Facts<'a> {
         self.origin.get_or_init(|| CallOrigin::of(capability, arguments, &turn.said, &turn.heard))
     }
 
-    /// The same, when a condition wanted to know it.
+    /// Whether the user asked for what the capability does.
+    fn asked(&self) -> Asked {
+        let GateRequest { capability, turn, .. } = *self.request;
+        *self.asked.get_or_init(|| turn.said.asks_for(capability))
+    }
+
+    /// Where the values come from, when a condition wanted to know it.
     pub(in super::super) fn origin_if_read(&self) -> Option<&CallOrigin> {
         self.origin.get()
     }
@@ -214,7 +227,7 @@ impl VariableResolver for Scope<'_, '_> {
             "turn.tainted_by" => texts(turn.heard.iter().map(|heard| heard.capability.as_str())),
             "user.spoke" => flag(!turn.said.is_empty()),
             "user.asks" => texts(turn.said.asks().map(Action::as_str)),
-            "user.asked" => text(turn.said.asks_for(capability).as_str()),
+            "user.asked" => text(self.facts.asked().as_str()),
             "user.names_hosts" => flag(turn.said.names_hosts()),
             "call.from_user" => flag(self.facts.origin().from_user()),
             "call.anchored" => flag(self.facts.origin().anchored),

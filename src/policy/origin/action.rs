@@ -481,7 +481,13 @@ pub(super) fn of_request(text: &str, sentences: &str) -> (Actions, bool) {
 pub(super) fn of_capability(capability: &Capability) -> Actions {
     let function = capability.execution.function_name.as_deref().or(capability.execution.mcp_tool.as_deref());
     let mut actions = Actions::default();
+    let mut before = "";
     for name in [Some(capability.intent.as_str()), Some(capability.id.as_str()), function].into_iter().flatten() {
+        let name = last_part(name);
+        if name == before {
+            continue;
+        }
+        before = name;
         let words = name_words(name);
         for (at, word) in words.iter().enumerate() {
             add_english(&mut actions, word, at == 0);
@@ -495,9 +501,12 @@ pub(super) fn of_capability(capability: &Capability) -> Actions {
     actions
 }
 
-/// The words of the last part of a name: `slack.sendDirectMessage` → `send`, `direct`, `message`.
-fn name_words(name: &str) -> Vec<String> {
-    let last = name.rsplit(['.', '/', ':']).find(|part| !part.is_empty()).unwrap_or(name);
+fn last_part(name: &str) -> &str {
+    name.rsplit(['.', '/', ':']).find(|part| !part.is_empty()).unwrap_or(name)
+}
+
+/// `sendDirectMessage` → `send`, `direct`, `message`.
+fn name_words(last: &str) -> Vec<String> {
     let mut spaced = String::with_capacity(last.len() + 4);
     let mut before = ' ';
     for c in last.chars() {
