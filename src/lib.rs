@@ -13,6 +13,7 @@ pub mod policy;
 pub mod projection;
 pub mod route;
 pub mod runtime;
+pub mod scan;
 pub mod secret;
 pub mod store;
 pub mod text;

@@ -14,6 +14,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("secret", &[]),
     ("config", &[]),
     ("text", &[]),
+    ("scan", &["text"]),
     ("net", &["text"]),
     ("store", &[]),
     ("capability", &[]),

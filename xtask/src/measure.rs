@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 mod intent_clinc150;
 mod json_repair;
 mod json_schema;
+mod prompt_injection;
 mod taint_agentdojo;
 mod tool_need;
 mod tool_search;
@@ -24,6 +25,8 @@ pub(crate) enum Set {
     JsonRepair,
     /// Argument validation and schema conversion
     JsonSchema,
+    /// Instructions planted in data
+    PromptInjection,
     /// Whether a tool is needed at all
     ToolNeed,
     /// Intent detection with out-of-scope queries
@@ -51,6 +54,7 @@ pub(crate) fn run(set: Set, data: &Path, out: Option<PathBuf>, score: Option<Pat
     let (name, predicted) = match set {
         Set::JsonRepair => ("json_repair", json_repair::predict(data)?),
         Set::JsonSchema => ("json_schema", json_schema::predict(data)?),
+        Set::PromptInjection => ("prompt_injection", prompt_injection::predict(data)?),
         Set::ToolNeed => ("tool_need", tool_need::predict(data)?),
         Set::IntentClinc150 => ("intent_clinc150", intent_clinc150::predict(data)?),
         Set::ToolSearch => ("tool_search", tool_search::predict(data)?),
