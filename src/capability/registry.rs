@@ -1,11 +1,6 @@
 //! The registry: an immutable snapshot of all capabilities, in a defined order.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    fmt, fs,
-    path::Path,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, fmt, fs, path::Path, sync::Arc};
 
 use super::{
     contract::Capability,
@@ -16,7 +11,7 @@ use super::{
     lint::{Origin, Severity, name_problem},
     load::{self, Catalog, Entry},
 };
-use crate::types::{CapabilityId, Intent};
+use crate::types::{CapabilityId, FastMap, Intent};
 
 /// All capabilities. Cheap to clone; a change makes a new one.
 ///
@@ -30,8 +25,8 @@ pub struct Registry {
 struct Inner {
     /// By id.
     all: Vec<Arc<Capability>>,
-    by_id: HashMap<CapabilityId, usize>,
-    by_intent: HashMap<Intent, Vec<Arc<Capability>>>,
+    by_id: FastMap<CapabilityId, usize>,
+    by_intent: FastMap<Intent, Vec<Arc<Capability>>>,
     quarantined: Vec<Quarantined>,
     overridden: Vec<Overridden>,
 }
@@ -311,7 +306,7 @@ impl Assembly {
     fn freeze(self) -> Registry {
         let all: Vec<Arc<Capability>> = self.held.into_values().map(|(capability, _)| capability).collect();
         let by_id = all.iter().enumerate().map(|(place, capability)| (capability.id.clone(), place)).collect();
-        let mut by_intent: HashMap<Intent, Vec<Arc<Capability>>> = HashMap::new();
+        let mut by_intent: FastMap<Intent, Vec<Arc<Capability>>> = FastMap::default();
         for capability in &all {
             by_intent.entry(capability.intent.clone()).or_default().push(Arc::clone(capability));
         }

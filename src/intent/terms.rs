@@ -1,11 +1,12 @@
 //! Finding many words in a text in one pass.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use regex::{Regex, RegexSet};
 use serde::Deserialize;
 
 use super::IntentError;
+use crate::types::FastMap;
 
 /// A term as the catalog writes it: anything on these lists stands for it.
 #[derive(Deserialize)]
@@ -30,11 +31,11 @@ pub(super) struct Term {
 pub(super) struct Terms {
     count: usize,
     /// By the first word of a phrase: the rest of it, and the term.
-    phrases: HashMap<String, Vec<(String, usize)>>,
+    phrases: FastMap<String, Vec<(String, usize)>>,
     /// Beginnings of words or phrases that may end in any way: first word, rest, term.
     beginnings: Vec<(String, usize)>,
     /// By the first character of a piece: the piece, and the term.
-    pieces: HashMap<char, Vec<(String, usize)>>,
+    pieces: FastMap<char, Vec<(String, usize)>>,
     /// Whether any piece begins with this ASCII character: few do, and most texts are ASCII.
     ascii_pieces: [bool; 128],
     patterns: RegexSet,
@@ -61,9 +62,9 @@ impl Terms {
     pub(super) fn new(terms: &BTreeMap<String, Term>) -> Result<Self, IntentError> {
         let mut all = Self {
             count: terms.len(),
-            phrases: HashMap::new(),
+            phrases: FastMap::default(),
             beginnings: Vec::new(),
-            pieces: HashMap::new(),
+            pieces: FastMap::default(),
             ascii_pieces: [false; 128],
             patterns: RegexSet::empty(),
             pattern_terms: Vec::new(),

@@ -1,6 +1,6 @@
 //! The part of a body before the conversation: parameters, tools, the choice among them.
 
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -87,7 +87,7 @@ const RESERVED: &[(&str, &str)] = &[
 pub(super) struct Head<'a> {
     request: &'a ModelRequest,
     out: Vec<u8>,
-    written: HashSet<&'static str>,
+    written: Vec<&'static str>,
 }
 
 impl<'a> Head<'a> {
@@ -111,21 +111,25 @@ impl<'a> Head<'a> {
         json::put(&mut out, field);
         json::put(&mut out, "\":");
         json::string(&mut out, request.model.as_ref().unwrap_or(&target.origin.model).as_str());
-        Ok(Self { request, out, written: HashSet::new() })
+        Ok(Self { request, out, written: Vec::new() })
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.written.iter().any(|written| *written == name)
     }
 
     /// An extra that the dialect puts elsewhere, or writes itself after all: it is no longer written as it is.
     pub(super) fn take(&mut self, name: &'static str) -> Option<&'a Value> {
-        self.written.insert(name);
+        self.written.push(name);
         self.request.extra.get(name)
     }
 
     /// Writes `,"name":` and lets `write` add the value, unless an extra of that name will.
     pub(super) fn field(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
-        if self.request.extra.contains_key(name) && !self.written.contains(name) {
+        if self.request.extra.contains_key(name) && !self.has(name) {
             return;
         }
-        self.written.insert(name);
+        self.written.push(name);
         json::put(&mut self.out, ",\"");
         json::put(&mut self.out, name);
         json::put(&mut self.out, "\":");
@@ -159,7 +163,7 @@ impl<'a> Head<'a> {
             Some(Value::Object(more)) => members.extend(more.clone()),
             Some(_) => return,
         }
-        self.written.insert(name);
+        self.written.push(name);
         let list = list.filter(|(name, _)| !members.contains_key(*name));
         if members.is_empty() && list.is_none() {
             return;
@@ -195,7 +199,7 @@ impl<'a> Head<'a> {
     /// Writes the extras, the fields of the hosted tools and the profile's in the order of their names.
     pub(super) fn extras(&mut self, target: &Target, hosted: &Map<String, Value>) {
         let extra = &self.request.extra;
-        let own = extra.iter().filter(|(name, _)| *name != "builtin_tools" && !self.written.contains(name.as_str()));
+        let own = extra.iter().filter(|(name, _)| *name != "builtin_tools" && !self.has(name));
         let merged;
         let fields = if hosted.is_empty() {
             &target.fields
@@ -206,7 +210,7 @@ impl<'a> Head<'a> {
             &merged
         };
         let more = fields.iter();
-        let more = more.filter(|(name, _)| !extra.contains_key(*name) && !self.written.contains(name.as_str()));
+        let more = more.filter(|(name, _)| !extra.contains_key(*name) && !self.has(name));
         let mut all: Vec<(&String, &Value)> = own.chain(more).collect();
         all.sort_unstable_by_key(|(name, _)| *name);
         for (name, value) in all {

@@ -1,13 +1,13 @@
 //! The tools of a request as bytes: rendered once per definition, collected once per conversation.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use serde_json::{Map, Value};
 
-use crate::types::ToolName;
+use crate::types::{Origin, ToolName};
 
 use super::{
     HostedTool, ModelRequest, ToolDef,
@@ -56,6 +56,8 @@ pub(super) struct RenderFunction {
 #[derive(Debug, Default)]
 pub(super) struct ToolCache {
     rendered: Mutex<HashMap<(usize, bool), Memo>>,
+    /// The latest blocks of function tools, each with whom it was made for.
+    blocks: Mutex<VecDeque<(Arc<Origin>, Arc<ToolBlock>)>>,
 }
 
 #[derive(Debug)]
@@ -69,7 +71,36 @@ struct Memo {
 /// How many definitions are remembered before those no one else holds are dropped.
 const REMEMBERED: usize = 4096;
 
+/// How many blocks are remembered: one for each set of tools that turns usually see.
+const BLOCKS: usize = 16;
+
 impl ToolCache {
+    /// The block that another conversation had made of the same function tools, for the same target.
+    pub(super) fn block(&self, request: &ModelRequest, target: &Arc<Origin>) -> Option<Arc<ToolBlock>> {
+        if !request.hosted.is_empty() || request.extra.contains_key("builtin_tools") {
+            return None;
+        }
+        let blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |(whose, block): &&(Arc<Origin>, Arc<ToolBlock>)| {
+            Arc::ptr_eq(whose, target) && block.defs.len() == request.tools_defs.len() && {
+                block.defs.iter().zip(&request.tools_defs).all(|(own, other)| Arc::ptr_eq(own, other))
+            }
+        };
+        blocks.iter().rev().find(fits).map(|(_, block)| Arc::clone(block))
+    }
+
+    /// Remembers a block if it holds function tools only: what else there is may depend on more than its definition.
+    pub(super) fn keep(&self, block: Arc<ToolBlock>, target: Option<&Arc<Origin>>) -> Arc<ToolBlock> {
+        if let Some(target) = target.filter(|_| block.wanted.is_empty() && block.builtin.is_none()) {
+            let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+            if blocks.len() == BLOCKS {
+                blocks.pop_front();
+            }
+            blocks.push_back((Arc::clone(target), Arc::clone(&block)));
+        }
+        block
+    }
+
     fn get(&self, def: &Arc<ToolDef>, exposed: &str, api: &ApiProfile, render: RenderFunction) -> Rendered {
         let strict = wants_strict(def, api);
         let key = (Arc::as_ptr(def) as usize, strict);

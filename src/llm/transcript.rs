@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use crate::types::{Entry, Origin};
 
-use super::{ModelRequest, dialect::WireError, tools::ToolBlock};
+use super::{
+    ModelRequest,
+    dialect::WireError,
+    tools::{ToolBlock, ToolCache},
+};
 
 /// The serialised form of the first entries of a conversation, for one target.
 #[derive(Debug, Default)]
@@ -27,10 +31,11 @@ impl Transcript {
         }
     }
 
-    /// The tool block of the call before when it still fits, else a new one.
+    /// The tool block of the call before when it still fits, else one that another conversation had made, else a new one.
     pub(super) fn tools(
         &mut self,
         request: &ModelRequest,
+        cache: &ToolCache,
         make: impl FnOnce() -> Result<ToolBlock, WireError>,
     ) -> Result<Arc<ToolBlock>, WireError> {
         if let Some(block) = &self.tools
@@ -38,7 +43,10 @@ impl Transcript {
         {
             return Ok(Arc::clone(block));
         }
-        let block = Arc::new(make()?);
+        let block = match self.target.as_ref().and_then(|target| cache.block(request, target)) {
+            Some(block) => block,
+            None => cache.keep(Arc::new(make()?), self.target.as_ref()),
+        };
         self.tools = Some(Arc::clone(&block));
         Ok(block)
     }

@@ -1,13 +1,11 @@
 //! Finds the few rules that can speak of a request without looking at all of them.
 
-use std::collections::HashMap;
-
 use super::{
     decision::GateRequest,
     pattern::Glob,
     rule::{Match, Rule},
 };
-use crate::types::RiskClass;
+use crate::types::{FastMap, RiskClass};
 
 /// About how many rules are found by name or risk.
 const USUAL_FINDS: usize = 12;
@@ -18,7 +16,7 @@ pub(super) struct Index {
     capability: Names,
     intent: Names,
     tenant: Names,
-    risk: HashMap<RiskClass, Vec<usize>>,
+    risk: FastMap<RiskClass, Vec<usize>>,
     /// Rules that fix nothing an index can use.
     rest: Vec<usize>,
 }
@@ -71,8 +69,8 @@ impl Index {
 /// Rules by exact name, and by what stands before the first dot.
 #[derive(Default)]
 struct Names {
-    exact: HashMap<Box<str>, Vec<usize>>,
-    segment: HashMap<Box<str>, Vec<usize>>,
+    exact: FastMap<Box<str>, Vec<usize>>,
+    segment: FastMap<Box<str>, Vec<usize>>,
 }
 
 impl Names {

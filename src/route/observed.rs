@@ -1,12 +1,9 @@
 //! Success and latency as they were seen.
 
-use std::{
-    collections::HashMap,
-    sync::{PoisonError, RwLock},
-};
+use std::sync::{PoisonError, RwLock};
 
 use super::{Reliability, score::PRIOR_SUCCESS};
-use crate::types::{CapabilityId, DurationMs};
+use crate::types::{CapabilityId, DurationMs, FastMap};
 
 /// How much one new call counts against all before it.
 const NEWEST: f32 = 0.2;
@@ -17,7 +14,7 @@ const NEWEST: f32 = 0.2;
 /// far. Latency starts with the first call that succeeded; failed calls do not count for it (a refusal is fast).
 #[derive(Debug, Default)]
 pub struct Observed {
-    seen: RwLock<HashMap<CapabilityId, Seen>>,
+    seen: RwLock<FastMap<CapabilityId, Seen>>,
 }
 
 #[derive(Debug, Clone, Copy)]

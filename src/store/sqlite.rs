@@ -24,8 +24,9 @@ use super::{Commit, EVENT_VERSION, Journal, Remembered, StoreError, TurnHead, Tu
 /// At most this many commits share a transaction.
 const GROUP: usize = 256;
 
-/// At most this many rows are written by one statement.
-const MOST_ROWS: usize = 64;
+/// At most this many rows are written by one statement. Each number of rows is a statement of its own, and all of them
+/// have to stay prepared: a connection keeps 100.
+const MOST_ROWS: usize = 32;
 
 /// Bytes of a page of a new file. A commit is some thousand bytes long: of the usual 4,096 it would fill one alone, and
 /// pages are written whole, twice into the log and once into the file.
@@ -81,6 +82,7 @@ fn options(path: &Path) -> Result<SqliteConnectOptions, sqlx::Error> {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .page_size(PAGE)
+        .pragma("temp_store", "MEMORY")
         .busy_timeout(Duration::from_secs(10)))
 }
 
@@ -123,24 +125,14 @@ fn number(value: u64) -> i64 {
 // ends the transaction, so it need not be undone by itself: without OR FAIL, SQLite copies each page aside to be able to.
 async fn write(connection: &mut SqliteConnection, commits: &[&Commit]) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    for commits in in_powers(commits) {
+    for commits in commits.chunks(MOST_ROWS) {
         insert(commits).build().execute(&mut *transaction).await?;
     }
     let heads: Vec<&TurnHead> = commits.iter().filter_map(|commit| commit.head.as_ref()).collect();
-    for heads in in_powers(&heads) {
+    for heads in heads.chunks(MOST_ROWS) {
         upsert(heads).build().execute(&mut *transaction).await?;
     }
     transaction.commit().await
-}
-
-/// Cuts rows into few pieces of few lengths: each length is a statement of its own that SQLite keeps prepared.
-fn in_powers<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
-    std::iter::from_fn(move || {
-        let most = rows.len().checked_ilog2()?.min(MOST_ROWS.ilog2());
-        let (piece, rest) = rows.split_at_checked(1 << most)?;
-        rows = rest;
-        Some(piece)
-    })
 }
 
 fn insert(commits: &[&Commit]) -> QueryBuilder<Sqlite> {
@@ -229,7 +221,7 @@ impl Journal for SqliteJournal {
 
     fn list(&self, limit: u32) -> BoxFuture<'_, Result<Vec<TurnHead>, StoreError>> {
         async move {
-            let rows = sqlx::query("SELECT * FROM turn ORDER BY started_at DESC, id DESC LIMIT $1")
+            let rows = sqlx::query("SELECT * FROM turn ORDER BY id DESC LIMIT $1")
                 .bind(i64::from(limit))
                 .fetch_all(&self.readers)
                 .await?;
@@ -244,7 +236,7 @@ impl Journal for SqliteJournal {
             if !plain {
                 return Err(StoreError::NotFound(name.to_owned()));
             }
-            let find = "SELECT * FROM turn WHERE id LIKE $1 OR trace LIKE $1 ORDER BY started_at DESC LIMIT 1";
+            let find = "SELECT * FROM turn WHERE id LIKE $1 OR trace LIKE $1 ORDER BY id DESC LIMIT 1";
             let row = sqlx::query(find).bind(format!("{name}%")).fetch_optional(&self.readers).await?;
             let row = row.ok_or_else(|| StoreError::NotFound(name.to_owned()))?;
             Ok(read_head(&row)?)

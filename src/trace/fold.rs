@@ -93,7 +93,7 @@ pub fn fold(journal: &[Recorded], redactor: &Redactor) -> Result<Trace, IllegalE
 
 fn input(journal: &[Recorded]) -> String {
     match journal.first().map(|first| &first.event) {
-        Some(Event::Started(started)) => crate::turn::input_text(&started.input),
+        Some(Event::Started(started)) => crate::turn::input_text(&started.input).into_owned(),
         Some(_) | None => String::new(),
     }
 }

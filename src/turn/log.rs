@@ -1,6 +1,6 @@
 //! The pen that writes a turn's journal: each event is folded, queued, and committed before anybody acts on it.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     clock::Clock,
@@ -156,12 +156,15 @@ pub async fn read_events(journal: &dyn Journal, id: &TurnId) -> Result<Vec<Recor
 }
 
 /// The text of a user's input.
-pub fn input_text(input: &[UserPart]) -> String {
+pub fn input_text(input: &[UserPart]) -> Cow<'_, str> {
+    if let [UserPart::Text(text)] = input {
+        return Cow::Borrowed(text);
+    }
     let texts = input.iter().filter_map(|part| match part {
         UserPart::Text(text) => Some(text.as_str()),
         UserPart::Image { .. } => None,
     });
-    texts.collect::<Vec<_>>().join("\n")
+    Cow::Owned(texts.collect::<Vec<_>>().join("\n"))
 }
 
 fn title(input: &[UserPart]) -> String {

@@ -602,12 +602,14 @@ impl Turn {
         for call in std::mem::take(&mut self.calls) {
             let CallStage::Done(outcome) = &call.stage else { continue };
             news |= self.book(&call, outcome);
-            results.push(ToolResult {
-                provider_id: call.provider_id.clone(),
-                name: call.name.clone(),
-                content: outcome.projection.content.clone(),
-                is_error: outcome.status != CallStatus::Ok,
-            });
+            let is_error = outcome.status != CallStatus::Ok;
+            let CallStage::Done(outcome) = call.stage else { continue };
+            // The last outcome is still held by its event; the others are nobody else's by now.
+            let content = match Arc::try_unwrap(outcome) {
+                Ok(outcome) => outcome.projection.content,
+                Err(outcome) => outcome.projection.content.clone(),
+            };
+            results.push(ToolResult { provider_id: call.provider_id, name: call.name, content, is_error });
         }
         self.history.push(Entry::Results(results));
         self.rounds += 1;

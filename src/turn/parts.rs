@@ -1,7 +1,7 @@
 //! Everything a turn needs from the rest of agcore, wired once by the runtime and shared by all turns.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     sync::{Arc, OnceLock, RwLock},
 };
 
@@ -17,7 +17,7 @@ use crate::{
     route::{Observed, Router},
     secret::Redactor,
     store::Journal,
-    types::{CapabilityId, ExecutionMode, Intent, ToolName},
+    types::{CapabilityId, ExecutionMode, FastMap, Intent, ToolName},
 };
 
 /// Up to this many functions are put in front of the model without being asked for; with more registered, a turn gets
@@ -116,7 +116,7 @@ pub struct Tool {
 
 /// Tools by capability, each made once.
 #[derive(Debug, Default)]
-pub struct Toolbox(RwLock<HashMap<CapabilityId, Result<Arc<Tool>, String>>>);
+pub struct Toolbox(RwLock<FastMap<CapabilityId, Result<Arc<Tool>, String>>>);
 
 impl Toolbox {
     /// The tool of a capability.

@@ -50,7 +50,7 @@ impl Dialect for AnthropicMessages {
     ) -> Result<Wire, WireError> {
         let (entries, transcript) = conversation.split();
         transcript.aim(&target.origin);
-        let block = transcript.tools(request, || self.block(request, target))?;
+        let block = transcript.tools(request, &self.tools, || self.block(request, target))?;
         let (names, mut headers) = (Arc::clone(&block.names), block.headers.clone());
         let mut offer = head::offer(request, target, block)?;
         allow_choice(&mut offer, request, target)?;

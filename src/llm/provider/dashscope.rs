@@ -40,7 +40,7 @@ impl Dialect for DashScope {
     ) -> Result<Wire, WireError> {
         let (entries, transcript) = conversation.split();
         transcript.aim(&target.origin);
-        let block = transcript.tools(request, || {
+        let block = transcript.tools(request, &self.tools, || {
             let mut block = ToolBlock::of(request, target, &self.tools, FUNCTIONS)?;
             tools::without_builtin(request, target, &mut block.notices)?;
             Ok(block)

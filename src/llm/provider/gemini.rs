@@ -49,7 +49,7 @@ impl Dialect for GeminiGenerateContent {
     ) -> Result<Wire, WireError> {
         let (entries, transcript) = conversation.split();
         transcript.aim(&target.origin);
-        let block = transcript.tools(request, || tools::block(request, target, &self.tools))?;
+        let block = transcript.tools(request, &self.tools, || tools::block(request, target, &self.tools))?;
         let (names, headers) = (std::sync::Arc::clone(&block.names), block.headers.clone());
         let mut offer = head::offer(request, target, block)?;
         let (entries, token) = history::to_send(entries, target);

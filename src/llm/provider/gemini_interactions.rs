@@ -39,7 +39,7 @@ impl Dialect for GeminiInteractions {
     ) -> Result<Wire, WireError> {
         let (entries, transcript) = conversation.split();
         transcript.aim(&target.origin);
-        let block = transcript.tools(request, || self.block(request, target))?;
+        let block = transcript.tools(request, &self.tools, || self.block(request, target))?;
         let (names, headers) = (std::sync::Arc::clone(&block.names), block.headers.clone());
         let mut offer = head::offer(request, target, block)?;
         let (entries, token) = to_send(entries, target);

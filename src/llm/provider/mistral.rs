@@ -43,7 +43,7 @@ impl Dialect for MistralConversations {
     ) -> Result<Wire, WireError> {
         let (entries, transcript) = conversation.split();
         transcript.aim(&target.origin);
-        let block = transcript.tools(request, || self.block(request, target))?;
+        let block = transcript.tools(request, &self.tools, || self.block(request, target))?;
         let (names, headers) = (Arc::clone(&block.names), block.headers.clone());
         let offer = head::offer(request, target, block)?;
         let inputs = transcript.extend(entries, |entry, past, out| {
