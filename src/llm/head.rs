@@ -115,7 +115,7 @@ impl<'a> Head<'a> {
     }
 
     fn has(&self, name: &str) -> bool {
-        self.written.iter().any(|written| *written == name)
+        self.written.contains(&name)
     }
 
     /// An extra that the dialect puts elsewhere, or writes itself after all: it is no longer written as it is.
