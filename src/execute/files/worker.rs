@@ -101,6 +101,8 @@ impl PdfWorker {
         let mut child = Command::new(&self.program)
             .args(["worker", "pdf"])
             .env_clear()
+            // The program's allocator takes a GiB of address space at its start, more than the worker may have.
+            .env("MIMALLOC_ARENA_RESERVE", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
