@@ -9,7 +9,9 @@ mod event;
 mod ledger;
 mod limit;
 mod machine;
+mod phase;
 mod progress;
+mod step;
 
 mod answer;
 mod approve;
@@ -43,9 +45,11 @@ pub use event::{
 };
 pub use ledger::Ledger;
 pub use log::{input_text, read_events};
-pub use machine::{IllegalEvent, ModelStep, Phase, Step, Turn};
+pub use machine::{IllegalEvent, Turn};
 pub use parts::{Parts, Shown, Tool, Toolbox, is_searchable};
+pub use phase::Phase;
 pub use simulate::{Changed, simulate};
+pub use step::{ModelStep, Step};
 pub use watch::{ApprovalAnswer, ApprovalRequest, Approver, Remember, Watcher};
 
 use drive::Driver;

@@ -1,5 +1,8 @@
 //! The pure machine: events in, steps out. No clock, no randomness, no I/O.
 
+mod legal;
+mod round;
+mod stop;
 mod view;
 
 use std::{
@@ -7,114 +10,21 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     llm::{ModelError, ToolChoice},
     policy::{Heard, Said},
     types::{
-        CallId, CapabilityId, Citation, DataClass, DurationMs, Entry, MicroUsd, Reply, SideEffect, Stop, Timestamp,
-        Tokens, ToolResult, Usage,
+        CallId, CapabilityId, Citation, DataClass, DurationMs, Entry, MicroUsd, Reply, Stop, Timestamp, Tokens, Usage,
     },
 };
 
 use super::{
     ApprovalDecided, Call, CallDecided, CallFinished, CallOutcome, CallStage, CallStarted, CallStatus, EndReason,
-    Ended, Event, Exposed, Ledger, LimitKind, ModelCallStarted, ModelReplied, OnReject, Prepared, Recorded, Started,
-    Verdict, limit, progress::Progress,
+    Ended, Event, Exposed, Ledger, LimitKind, ModelCallStarted, ModelReplied, ModelStep, OnReject, Phase, Prepared,
+    Recorded, Started, Step, Verdict, progress::Progress,
 };
 
-/// Where a turn stands, in the words of the specification (S5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Phase {
-    /// Intents, routes and tools are to be chosen.
-    PrepareRequest,
-    /// The model is to be called, or is being called.
-    ModelTurn,
-    /// The reply holds outputs of hosted tools.
-    HostedToolObserved,
-    /// The reply asks for calls.
-    ToolCallRequested,
-    /// The gate has looked at the calls.
-    PolicyCheck,
-    /// A person has to decide.
-    AwaitHumanApproval,
-    /// Calls are ready or running.
-    ExecuteTools,
-    /// No call of the reply may run.
-    ToolDenied,
-    /// All calls have their outcome.
-    ProjectResults,
-    /// The model, or a filter, declined.
-    RefusedOrBlocked,
-    /// The answer can be written.
-    FinalReady,
-}
-
-impl Phase {
-    /// The phases that may follow.
-    pub const fn may_become(self) -> &'static [Self] {
-        use Phase::*;
-        match self {
-            PrepareRequest => &[ModelTurn, FinalReady],
-            ModelTurn => &[ModelTurn, HostedToolObserved, ToolCallRequested, RefusedOrBlocked, FinalReady],
-            ToolCallRequested => &[PolicyCheck, ProjectResults],
-            PolicyCheck => &[AwaitHumanApproval, ExecuteTools, ToolDenied],
-            AwaitHumanApproval => &[ExecuteTools, ToolDenied, ProjectResults],
-            ExecuteTools => &[ExecuteTools, AwaitHumanApproval, ProjectResults],
-            HostedToolObserved | ToolDenied => &[ProjectResults],
-            ProjectResults => &[ModelTurn, FinalReady],
-            RefusedOrBlocked => &[FinalReady],
-            FinalReady => &[],
-        }
-    }
-}
-
-/// What must happen now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// Detect intents, choose routes and tools, append `Prepared`.
-    Prepare,
-    /// Append `ModelCallStarted` (unless `started`), call the model, append `ModelReplied` or `ModelCallFailed`.
-    CallModel(ModelStep),
-    /// Check these calls and ask the gate, append `CallsDecided`.
-    Decide(Vec<CallId>),
-    /// Run these calls, append `CallStarted` and `CallFinished` for each.
-    Execute(Vec<CallId>),
-    /// Wait for people to decide these calls, append `ApprovalDecided`.
-    AwaitApproval(Vec<CallId>),
-    /// Compose the answer, append `Ended`.
-    Finish(EndReason),
-    /// Nothing: the turn is over.
-    Done,
-}
-
-/// A model call that must be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelStep {
-    /// Which call of the turn, from 1.
-    pub number: u32,
-    /// What it may do with tools.
-    pub choice: ToolChoice,
-    /// Whether it has to be the last: its reply is the answer whatever it holds.
-    pub last: Option<LimitKind>,
-    /// Whether it was started before: a crash lost its reply.
-    pub started: bool,
-}
-
-/// An event that cannot follow the ones before it. The state is as it was.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("event {seq} (`{kind}`) cannot follow in phase {phase:?}: {why}")]
-pub struct IllegalEvent {
-    /// Its place.
-    pub seq: u64,
-    /// Its kind.
-    pub kind: &'static str,
-    /// Where the turn stands.
-    pub phase: Phase,
-    /// What is wrong.
-    pub why: &'static str,
-}
+pub use legal::IllegalEvent;
 
 /// The state of a turn: the fold of its journal.
 #[derive(Debug, Clone)]
@@ -293,96 +203,6 @@ impl Turn {
     fn ids(&self, wanted: impl Fn(&Call) -> bool) -> Vec<CallId> {
         self.calls.iter().filter(|call| wanted(call)).map(|call| call.id.clone()).collect()
     }
-
-    // --- what may follow ------------------------------------------------------------------------------------
-
-    fn check(&self, recorded: &Recorded) -> Result<(), &'static str> {
-        if recorded.seq != self.next_seq {
-            return Err("its number does not follow");
-        }
-        if self.ended.is_some() {
-            return Err("the turn is over");
-        }
-        let in_phase = |phases: &[Phase]| {
-            if phases.contains(&self.phase) { Ok(()) } else { Err("it does not belong to this phase") }
-        };
-        match &recorded.event {
-            Event::Started(_) => Err("the turn was opened already"),
-            Event::Prepared(_) => in_phase(&[Phase::PrepareRequest]),
-            Event::ModelCallStarted(call) => {
-                in_phase(&[Phase::ModelTurn, Phase::ProjectResults])?;
-                let expected = self.model_calls + 1;
-                let free = self.model_call.is_none() && call.number == expected;
-                free.then_some(()).ok_or("another model call is open, or its number does not follow")
-            }
-            Event::ModelReplied(ModelReplied { number, .. }) => self.check_open_model_call(*number),
-            Event::ModelCallFailed(failed) => self.check_open_model_call(failed.number),
-            Event::CallsDecided(decisions) => self.check_decisions(decisions),
-            Event::ApprovalDecided(approval) => self.check_approval(approval),
-            Event::ToolsAdded(_) => in_phase(&[Phase::ExecuteTools, Phase::ProjectResults, Phase::ModelTurn]),
-            Event::ToolsRemoved(_) => {
-                in_phase(&[Phase::ProjectResults, Phase::ModelTurn])?;
-                self.model_call.is_none().then_some(()).ok_or("a model call is open")
-            }
-            Event::CallStarted(started) => {
-                let ready = self.call(&started.call).is_some_and(|call| matches!(call.stage, CallStage::Ready));
-                if !ready {
-                    return Err("the call may not start: it is not decided, waits, or runs already");
-                }
-                let room = self.tool_calls < self.started.limits.max_tool_calls_per_turn;
-                room.then_some(()).ok_or("the turn has no tool call left")
-            }
-            Event::CallFinished(finished) => self.check_finished(finished),
-            Event::LimitReached(_) | Event::Cancelled { .. } | Event::Resumed(_) => {
-                (self.phase != Phase::FinalReady).then_some(()).ok_or("the turn is about to end")
-            }
-            Event::Ended(_) => in_phase(&[Phase::FinalReady]),
-        }
-    }
-
-    fn check_open_model_call(&self, number: u32) -> Result<(), &'static str> {
-        let open = self.model_call.as_ref().is_some_and(|call| call.number == number);
-        open.then_some(()).ok_or("no model call of that number is open")
-    }
-
-    fn check_decisions(&self, decisions: &[Arc<CallDecided>]) -> Result<(), &'static str> {
-        let mut seen = BTreeSet::new();
-        for decided in decisions {
-            let call = self.call(&decided.call).ok_or("no such call in the last reply")?;
-            if !matches!(call.stage, CallStage::Requested) || !seen.insert(&decided.call) {
-                return Err("a call is decided once");
-            }
-            if let Verdict::Refuse(outcome) = &decided.verdict
-                && outcome.status.ran()
-            {
-                return Err("a refused call cannot have run");
-            }
-        }
-        (!decisions.is_empty()).then_some(()).ok_or("it decides nothing")
-    }
-
-    fn check_approval(&self, approval: &ApprovalDecided) -> Result<(), &'static str> {
-        let call = self.call(&approval.call).ok_or("no such call in the last reply")?;
-        if !matches!(call.stage, CallStage::Waiting) {
-            return Err("the call does not wait for a person");
-        }
-        if approval.edit.is_some() && !approval.approved {
-            return Err("a rejected call has no effective arguments");
-        }
-        (call.digest() == approval.digest).then_some(()).ok_or("it was given for other arguments")
-    }
-
-    fn check_finished(&self, finished: &CallFinished) -> Result<(), &'static str> {
-        let call = self.call(&finished.call).ok_or("no such call in the last reply")?;
-        match (&call.stage, finished.outcome.status.ran()) {
-            (CallStage::Running { .. }, _) | (CallStage::Ready, false) => Ok(()),
-            (CallStage::Ready, true) => Err("the call ran without having been started"),
-            (CallStage::Requested | CallStage::Waiting, _) => Err("the call was not decided"),
-            (CallStage::Done(_), _) => Err("the call has its outcome already"),
-        }
-    }
-
-    // --- transitions ----------------------------------------------------------------------------------------
 
     fn enter(&mut self, phase: Phase) {
         self.phase = phase;
@@ -593,150 +413,6 @@ impl Turn {
             self.refuse_waiting_calls();
         }
         self.settle();
-    }
-
-    /// All calls of the reply have their outcome: their results go into the history, in call order.
-    fn close_round(&mut self) {
-        let mut news = false;
-        let mut results = Vec::with_capacity(self.calls.len());
-        for call in std::mem::take(&mut self.calls) {
-            let CallStage::Done(outcome) = &call.stage else { continue };
-            news |= self.book(&call, outcome);
-            let is_error = outcome.status != CallStatus::Ok;
-            let CallStage::Done(outcome) = call.stage else { continue };
-            // The last outcome is still held by its event; the others are nobody else's by now.
-            let content = match Arc::try_unwrap(outcome) {
-                Ok(outcome) => outcome.projection.content,
-                Err(outcome) => outcome.projection.content.clone(),
-            };
-            results.push(ToolResult { provider_id: call.provider_id, name: call.name, content, is_error });
-        }
-        self.history.push(Entry::Results(results));
-        self.rounds += 1;
-        self.progress.round(news);
-        self.enter(Phase::ProjectResults);
-        if self.stopping.is_some() {
-            return self.enter(Phase::FinalReady);
-        }
-        if self.limits_reached.is_empty() {
-            self.limits_reached.extend(limit::reached(self));
-        }
-        self.notify_of_limit();
-    }
-
-    /// Tells the model, once and never between a call and its result, that its next reply has to be the answer.
-    fn notify_of_limit(&mut self) {
-        let Some(kind) = self.limits_reached.first() else { return };
-        if self.notified || !self.calls.is_empty() {
-            return;
-        }
-        self.notified = true;
-        let limit = kind.as_str();
-        self.history.push(Entry::Notice(format!(
-            "The limit {limit} of this turn is reached: no more tools can be called. Answer now from what is known, \
-             and say what is missing."
-        )));
-    }
-
-    /// Books an outcome. Returns whether it brought something new.
-    fn book(&mut self, call: &Call, outcome: &CallOutcome) -> bool {
-        self.tokens_from_tools.0 = self.tokens_from_tools.0.saturating_add(outcome.tokens.0);
-        self.tainted |= outcome.untrusted;
-        if outcome.untrusted {
-            let capability = call.capability().map_or(call.name.as_str(), CapabilityId::as_str);
-            self.heard.push(Arc::new(Heard::new(call.id.as_str(), capability, outcome.projection.content.as_str())));
-        }
-        self.data_classes.extend(&outcome.data_classes);
-        self.sources.extend(outcome.projection.citations.iter().cloned());
-        if let Some(capability) = call.capability().cloned() {
-            let failures = self.failures.entry(capability).or_default();
-            let failed = matches!(outcome.status, CallStatus::Error | CallStatus::Refused | CallStatus::Interrupted);
-            *failures = if failed { *failures + 1 } else { 0 };
-        }
-        let polling = call.decided.as_ref().is_some_and(|decided| decided.polling);
-        if polling {
-            return outcome.status == CallStatus::Ok;
-        }
-        let new = self.progress.observe(call.capability(), call.digest(), &outcome.result_digest);
-        new && outcome.status == CallStatus::Ok
-    }
-
-    fn on_limit(&mut self, kind: LimitKind) {
-        let again = self.limits_reached.contains(&kind);
-        self.limits_reached.push(kind);
-        // Time that is up, or money that does not even buy the last answer, leaves no room for another call.
-        if kind == LimitKind::WallTime || again {
-            self.stop(kind.end_reason());
-        } else {
-            self.notify_of_limit();
-        }
-    }
-
-    /// Ends the turn as soon as nothing runs any more.
-    fn stop(&mut self, reason: EndReason) {
-        self.stopping = Some(self.stopping.unwrap_or(reason));
-        if self.model_call.is_some() {
-            let reserved = self.close_model_call();
-            self.ledger.commit_model(reserved, Some(MicroUsd::ZERO));
-        }
-        let status = if reason == EndReason::Cancelled { CallStatus::Cancelled } else { CallStatus::Refused };
-        self.refuse_open_calls(status, "the turn was stopped before this call started");
-        let running = self.calls.iter().any(|call| matches!(call.stage, CallStage::Running { .. }));
-        if running {
-            return;
-        }
-        if self.calls.is_empty() { self.enter(Phase::FinalReady) } else { self.close_round() }
-    }
-
-    fn refuse_open_calls(&mut self, status: CallStatus, why: &str) {
-        for call in &mut self.calls {
-            if matches!(call.stage, CallStage::Requested | CallStage::Ready | CallStage::Waiting) {
-                call.stage = CallStage::Done(Arc::new(CallOutcome::not_run(&call.id, status, why)));
-            }
-        }
-    }
-
-    fn refuse_waiting_calls(&mut self) {
-        for call in &mut self.calls {
-            if matches!(call.stage, CallStage::Waiting) {
-                let why = "the turn ended before a person had decided";
-                call.stage = CallStage::Done(Arc::new(CallOutcome::not_run(&call.id, CallStatus::Cancelled, why)));
-            }
-        }
-    }
-
-    /// What ran when the process died: reads and keyed writes run again, any other write is of unknown outcome.
-    fn on_resumed(&mut self) {
-        if self.model_call.as_ref().is_some_and(|call| call.hosted_write) {
-            self.stopping = Some(EndReason::OutcomeUnknown);
-            let reserved = self.close_model_call();
-            self.ledger.commit_model(reserved, None);
-            return self.enter(Phase::FinalReady);
-        }
-        let mut unknown = false;
-        for call in &mut self.calls {
-            let CallStage::Running { reserved, .. } = call.stage else { continue };
-            let safe = call.decided.as_ref().is_some_and(|d| d.side_effect == SideEffect::ReadOnly || d.keyed);
-            if safe {
-                self.ledger.commit_tool(reserved, MicroUsd::ZERO);
-                self.tool_calls = self.tool_calls.saturating_sub(1);
-                if let Some(count) = call.capability().and_then(|id| self.calls_of.get_mut(id)) {
-                    *count = count.saturating_sub(1);
-                }
-                call.stage = CallStage::Ready;
-            } else {
-                self.ledger.commit_tool(reserved, reserved);
-                let why = "the process ended while this call ran; whether it took effect is not known";
-                let outcome = CallOutcome::not_run(&call.id, CallStatus::OutcomeUnknown, why);
-                call.stage = CallStage::Done(Arc::new(outcome));
-                unknown = true;
-            }
-        }
-        if unknown {
-            self.stopping = Some(EndReason::OutcomeUnknown);
-            self.refuse_waiting_calls();
-            self.settle();
-        }
     }
 
     fn call_mut(&mut self, id: &CallId) -> Option<&mut Call> {

@@ -8,8 +8,8 @@ use crate::{
     types::{CallId, CapabilityId, Citation, DataClass, DurationMs, Entry, Reply, Timestamp, Tokens, Usage},
 };
 
-use super::{Phase, Turn};
-use crate::turn::{Call, Ended, Exposed, Ledger, LimitKind, Prepared, Started, prepare};
+use super::Turn;
+use crate::turn::{Call, Ended, Exposed, Ledger, LimitKind, Phase, Prepared, Started, prepare};
 
 /// What the rest of agcore may read of a turn.
 impl Turn {
