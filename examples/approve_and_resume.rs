@@ -73,7 +73,7 @@ pub async fn story() -> Result<Story, Failed> {
     let done = runtime.resume(turn, Company::default()).await?;
     let answer = match &done.end {
         TurnEnd::Ended(ended) => ended.answer.clone(),
-        TurnEnd::Waiting(_) => "it still waits".to_owned(),
+        TurnEnd::Waiting(_) | TurnEnd::Paused(_) => "it still waits".to_owned(),
     };
     Ok(Story { before, after: runs.load(Ordering::SeqCst), answer })
 }

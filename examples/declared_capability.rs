@@ -79,7 +79,7 @@ async fn ask(scope: Option<&str>) -> Result<String, Failed> {
     let outcome = runtime.turn("In which city does the customer Lin Mei live?").intents(wanted).run().await?;
     Ok(match outcome.end {
         TurnEnd::Ended(ended) => ended.answer.clone(),
-        TurnEnd::Waiting(_) => "the turn waits for a person".to_owned(),
+        TurnEnd::Waiting(_) | TurnEnd::Paused(_) => "the turn waits for a person".to_owned(),
     })
 }
 

@@ -39,7 +39,7 @@ pub async fn answer() -> Result<String, Failed> {
     let outcome = runtime.turn("When is the shop open on Sundays?").run().await?;
     Ok(match outcome.end {
         TurnEnd::Ended(ended) => ended.answer.clone(),
-        TurnEnd::Waiting(_) => "the turn waits for a person".to_owned(),
+        TurnEnd::Waiting(_) | TurnEnd::Paused(_) => "the turn waits for a person".to_owned(),
     })
 }
 

@@ -132,7 +132,7 @@ async fn one(runtime: &Runtime, wanted: &Intent) -> Result<()> {
             ensure!(ended.answer.starts_with("lorem"), "unexpected answer: {} {:?}", ended.answer, ended.notices);
             Ok(())
         }
-        TurnEnd::Waiting(_) => bail!("a turn waits for a person"),
+        TurnEnd::Waiting(_) | TurnEnd::Paused(_) => bail!("a turn waits for a person"),
     }
 }
 

@@ -20,11 +20,13 @@ mod request;
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use crate::{
     policy::Principal,
-    store::{StoreError, TurnHead},
+    store::{Order, StoreError, TurnHead},
     trace::{self, Trace},
-    turn::{self, ApprovalAnswer, Company, Parts, Recorded, TurnError, TurnOutcome},
+    turn::{self, ApprovalAnswer, Company, Given, Operator, Parts, Recorded, TurnError, TurnOutcome},
     types::TurnId,
 };
 
@@ -43,7 +45,7 @@ pub struct Runtime {
 #[derive(Debug)]
 struct Defaults {
     principal: Arc<Principal>,
-    limits: crate::config::Limits,
+    limits: Arc<crate::config::Limits>,
     instructions: String,
     temperature: Option<f64>,
     max_output_tokens: Option<u32>,
@@ -77,6 +79,61 @@ impl Runtime {
     /// [`TurnError`] when there is no such turn, it is over, or its journal is damaged.
     pub async fn cancel(&self, id: &TurnId, by: &str) -> Result<TurnOutcome, TurnError> {
         turn::cancel(&self.parts, id, by, Company::default()).await
+    }
+
+    /// Puts a turn down before its next call, whatever process drives it. It goes on with [`Runtime::unpause`] and
+    /// [`Runtime::resume`].
+    ///
+    /// # Errors
+    /// [`TurnError`] when there is no such turn, it is over, or its journal is damaged.
+    pub async fn pause(&self, id: &TurnId, operator: Operator<'_>) -> Result<Given, TurnError> {
+        turn::pause(&self.parts, id, operator).await
+    }
+
+    /// Lets a paused turn go on; [`Runtime::resume`] takes it up.
+    ///
+    /// # Errors
+    /// As [`Runtime::pause`].
+    pub async fn unpause(&self, id: &TurnId, operator: Operator<'_>) -> Result<(), TurnError> {
+        turn::unpause(&self.parts, id, operator).await
+    }
+
+    /// Raises or lowers limits of a turn, by their names in the configuration, from its next call on.
+    ///
+    /// # Errors
+    /// [`TurnError::Limits`] when there is no such limit or it may not have that value; otherwise as [`Runtime::pause`].
+    pub async fn set_limits(
+        &self,
+        id: &TurnId,
+        operator: Operator<'_>,
+        set: Map<String, Value>,
+    ) -> Result<Given, TurnError> {
+        turn::set_limits(&self.parts, id, operator, set).await
+    }
+
+    /// Stops everything: no model call and no tool call of any process on this store starts until
+    /// [`Runtime::lift_halt`]. What runs already comes to its end; turns are put down.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database fails.
+    pub async fn halt(&self, operator: Operator<'_>) -> Result<Order, StoreError> {
+        turn::halt(&self.parts, operator).await
+    }
+
+    /// Lifts every halt, and returns those that stood.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database fails.
+    pub async fn lift_halt(&self) -> Result<Vec<Order>, StoreError> {
+        turn::lift(&self.parts).await
+    }
+
+    /// The halts that stand: who, when and why.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database fails.
+    pub async fn halts(&self) -> Result<Vec<Order>, StoreError> {
+        turn::halts(&self.parts).await
     }
 
     /// Records a person's decision on a call of a turn that waits. With `digest`, it has to be the digest that was

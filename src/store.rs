@@ -1,10 +1,11 @@
 //! The database: the journal of every turn, and what lists show of it. The only place that names `sqlx`.
 
 mod memory;
+mod order;
 pub mod passages;
 mod sqlite;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::types::{CapabilityId, MicroUsd, TenantId, Timestamp, TraceId, TurnId, UserId};
 
 pub use memory::MemoryJournal;
+pub use order::{Claim, Command, Order, Orders};
 pub use sqlite::SqliteJournal;
 
 /// The version of the events in a journal row.
@@ -30,6 +32,14 @@ pub enum StoreError {
         turn: TurnId,
         /// The place.
         seq: u64,
+    },
+    /// A living process drives the turn.
+    #[error("turn `{turn}` is driven by {by}; `agcore turns pause` or `cancel` it, or wait until it is put down")]
+    Driven {
+        /// The turn.
+        turn: TurnId,
+        /// Who drives it.
+        by: String,
     },
     /// There is no such turn.
     #[error("there is no turn `{0}`; `agcore turns list` shows those there are")]
@@ -85,6 +95,8 @@ pub enum TurnState {
     Running,
     /// It waits for a person.
     Waiting,
+    /// An operator, or a halt, put it down.
+    Paused,
     /// It is over.
     Ended,
 }
@@ -95,6 +107,7 @@ impl TurnState {
         match self {
             Self::Running => "running",
             Self::Waiting => "waiting",
+            Self::Paused => "paused",
             Self::Ended => "ended",
         }
     }
@@ -102,6 +115,7 @@ impl TurnState {
     fn parse(text: &str) -> Self {
         match text {
             "waiting" => Self::Waiting,
+            "paused" => Self::Paused,
             "ended" => Self::Ended,
             _ => Self::Running,
         }
@@ -129,6 +143,9 @@ pub struct TurnHead {
     pub updated_at: Timestamp,
     /// What it has cost.
     pub spent: MicroUsd,
+    /// The process that drives it, while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<Arc<str>>,
 }
 
 /// Where journals are kept. A commit is durable when `append` returns.
@@ -153,6 +170,9 @@ pub trait Journal: Send + Sync + fmt::Debug {
 
     /// The approvals that were kept for a capability.
     fn remembered<'a>(&'a self, capability: &'a CapabilityId) -> BoxFuture<'a, Result<Vec<Remembered>, StoreError>>;
+
+    /// The mailbox for what operators say, and the book of who drives which turn.
+    fn orders(&self) -> &dyn Orders;
 }
 
 /// An approval that holds for calls to come: of one principal, for one capability as it was defined then, and for equal

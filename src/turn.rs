@@ -22,6 +22,7 @@ mod drive;
 mod error;
 mod internal;
 mod log;
+mod operate;
 mod outcome;
 mod parts;
 mod prepare;
@@ -36,7 +37,7 @@ mod tests;
 
 pub use approve::{decide_approval, requests};
 pub use call::{Call, CallStage};
-pub use drive::{Company, TurnEnd, TurnOutcome, cancel, resume, run};
+pub use drive::{Company, TurnEnd, TurnOutcome, resume, run};
 pub use error::TurnError;
 pub use event::{
     ApprovalDecided, ApprovalEdit, CallDecided, CallFinished, CallOutcome, CallStarted, CallStatus, EndReason, Ended,
@@ -46,6 +47,7 @@ pub use event::{
 pub use ledger::Ledger;
 pub use log::{input_text, read_events};
 pub use machine::{IllegalEvent, Turn};
+pub use operate::{Act, Given, Operated, Operator, cancel, halt, halts, lift, pause, set_limits, unpause};
 pub use parts::{Parts, Shown, Tool, Toolbox, is_searchable};
 pub use phase::Phase;
 pub use simulate::{Changed, simulate};

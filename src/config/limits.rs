@@ -176,6 +176,28 @@ impl Limits {
         Ok(warnings)
     }
 
+    /// These limits with some changed, by their names in the table `limits`. Usual or not, what is allowed is taken.
+    ///
+    /// # Errors
+    /// What is wrong: there is no such limit, or it may not have that value.
+    pub fn with(&self, set: &serde_json::Map<String, serde_json::Value>) -> Result<Self, String> {
+        let mut table = match serde_json::to_value(self) {
+            Ok(serde_json::Value::Object(table)) => table,
+            Ok(_) | Err(_) => return Err("the limits cannot be written".to_owned()),
+        };
+        for (key, value) in set {
+            if !table.contains_key(key) {
+                let known: Vec<&str> = table.keys().map(String::as_str).collect();
+                return Err(format!("there is no limit `{key}`; there are {}", known.join(", ")));
+            }
+            table.insert(key.clone(), value.clone());
+        }
+        let limits =
+            serde_json::from_value::<Self>(table.into()).map_err(|error| format!("a limit cannot be set: {error}"))?;
+        limits.check().map_err(|error| error.to_string())?;
+        Ok(limits)
+    }
+
     /// The values in the order of [`Limits::RANGES`].
     fn values(&self) -> [u64; 8] {
         [

@@ -49,7 +49,7 @@ impl RuntimeBuilder {
     pub(super) fn new() -> Self {
         let defaults = Defaults {
             principal: Arc::new(local(&[])),
-            limits: Limits::default(),
+            limits: Arc::default(),
             instructions: String::new(),
             temperature: None,
             max_output_tokens: None,
@@ -204,7 +204,7 @@ impl RuntimeBuilder {
     /// The limits of a turn.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.defaults.limits = limits;
+        self.defaults.limits = Arc::new(limits);
         self
     }
 

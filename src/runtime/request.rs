@@ -1,5 +1,7 @@
 //! A turn about to begin.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::{
@@ -172,7 +174,7 @@ impl<'a> TurnRequest<'a> {
                 on_unsupported: self.on_unsupported,
                 extra: self.extra,
             },
-            limits: self.limits.unwrap_or_else(|| defaults.limits.clone()),
+            limits: self.limits.map_or_else(|| defaults.limits.clone(), Arc::new),
             data_class: self.data_class,
             region: self.region,
             tool_choice: self.tool_choice,

@@ -1,5 +1,7 @@
 //! A journal that lives as long as the process: for tests, benches and embedders who keep nothing.
 
+mod order;
+
 use std::{
     collections::{HashMap, VecDeque},
     sync::Mutex,
@@ -9,7 +11,8 @@ use futures_util::future::{self, BoxFuture, FutureExt};
 
 use crate::types::{CapabilityId, TurnId};
 
-use super::{Commit, Journal, Remembered, StoreError, TurnHead, TurnState};
+use super::{Commit, Journal, Orders, Remembered, StoreError, TurnHead, TurnState};
+use order::MemoryOrders;
 
 /// Ended turns beyond this many are forgotten, the oldest first.
 const KEPT_ENDED_TURNS: usize = 1000;
@@ -30,11 +33,14 @@ struct State {
 
 /// A journal in memory. Keeps all open turns and the last 1,000 ended ones.
 #[derive(Debug, Default)]
-pub struct MemoryJournal(Mutex<State>);
+pub struct MemoryJournal {
+    state: Mutex<State>,
+    orders: MemoryOrders,
+}
 
 impl MemoryJournal {
     fn with<T>(&self, work: impl FnOnce(&mut State) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        work(&mut *self.0.lock().map_err(|_| StoreError::Closed)?)
+        work(&mut *self.state.lock().map_err(|_| StoreError::Closed)?)
     }
 }
 
@@ -106,5 +112,9 @@ impl Journal for MemoryJournal {
             Ok(state.remembered.iter().filter(|known| known.capability == *capability).cloned().collect())
         };
         future::ready(self.with(read)).boxed()
+    }
+
+    fn orders(&self) -> &dyn Orders {
+        &self.orders
     }
 }

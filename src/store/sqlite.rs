@@ -1,6 +1,8 @@
 //! The journal in SQLite. One task writes; what is queued when it gets to work goes into one transaction, so many
 //! turns share one flush to disk.
 
+mod order;
+
 use std::{
     fs::{self, OpenOptions},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
@@ -19,7 +21,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::types::{CapabilityId, MicroUsd, Timestamp, TurnId};
 
-use super::{Commit, EVENT_VERSION, Journal, Remembered, StoreError, TurnHead, TurnState};
+use super::{Commit, EVENT_VERSION, Journal, Orders, Remembered, StoreError, TurnHead, TurnState};
+use order::SqliteOrders;
 
 /// At most this many commits share a transaction.
 const GROUP: usize = 256;
@@ -42,6 +45,7 @@ struct Queued {
 pub struct SqliteJournal {
     queue: mpsc::Sender<Queued>,
     readers: SqlitePool,
+    orders: SqliteOrders,
     _writer: TaskTracker,
 }
 
@@ -60,10 +64,11 @@ impl SqliteJournal {
         let mut connection = SqliteConnection::connect_with(&options).await.map_err(|error| fail(error.into()))?;
         sqlx::migrate!().run(&mut connection).await.map_err(|error| fail(error.into()))?;
         let readers = SqlitePoolOptions::new().max_connections(4).min_connections(0).connect_lazy_with(options);
+        let orders = SqliteOrders::open(path, readers.clone()).await?;
         let (queue, incoming) = mpsc::channel(4 * GROUP);
         let writer = TaskTracker::new();
         writer.spawn(write_loop(connection, incoming));
-        Ok(Self { queue, readers, _writer: writer })
+        Ok(Self { queue, readers, orders, _writer: writer })
     }
 }
 
@@ -150,7 +155,7 @@ fn insert(commits: &[&Commit]) -> QueryBuilder<Sqlite> {
 
 fn upsert(heads: &[&TurnHead]) -> QueryBuilder<Sqlite> {
     let mut query = QueryBuilder::new(
-        "INSERT OR FAIL INTO turn (id, trace, tenant, title, state, reason, started_at, updated_at, spent) ",
+        "INSERT OR FAIL INTO turn (id, trace, tenant, title, state, reason, started_at, updated_at, spent, driver) ",
     );
     query.push_values(heads, |mut row, head| {
         row.push_bind(head.turn.as_str())
@@ -161,11 +166,12 @@ fn upsert(heads: &[&TurnHead]) -> QueryBuilder<Sqlite> {
             .push_bind(head.reason.as_deref())
             .push_bind(head.started_at.ms())
             .push_bind(head.updated_at.ms())
-            .push_bind(number(head.spent.micro()));
+            .push_bind(number(head.spent.micro()))
+            .push_bind(head.driver.as_deref());
     });
     query.push(
         " ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason, \
-         updated_at = excluded.updated_at, spent = excluded.spent",
+         updated_at = excluded.updated_at, spent = excluded.spent, driver = excluded.driver",
     );
     query
 }
@@ -182,6 +188,7 @@ fn read_head(row: &SqliteRow) -> Result<TurnHead, sqlx::Error> {
         started_at: Timestamp::from_ms(row.try_get("started_at")?),
         updated_at: Timestamp::from_ms(row.try_get("updated_at")?),
         spent: MicroUsd::new(u64::try_from(row.try_get::<i64, _>("spent")?).unwrap_or(0)),
+        driver: row.try_get::<Option<&str>, _>("driver")?.map(Into::into),
     })
 }
 
@@ -270,5 +277,9 @@ impl Journal for SqliteJournal {
             Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
         }
         .boxed()
+    }
+
+    fn orders(&self) -> &dyn Orders {
+        &self.orders
     }
 }

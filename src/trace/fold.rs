@@ -8,7 +8,10 @@ use crate::{
     policy::Outcome,
     secret::Redactor,
     text::cut,
-    turn::{CallDecided, CallOutcome, CallStatus, Ended, Event, IllegalEvent, Prepared, Recorded, Turn, Verdict},
+    turn::{
+        Act, CallDecided, CallOutcome, CallStatus, Ended, Event, IllegalEvent, Operated, Prepared, Recorded, Turn,
+        Verdict,
+    },
     types::{CallId, Citation, DurationMs, MicroUsd, RiskClass, Stop, Timestamp, TraceId, TurnId},
 };
 
@@ -132,6 +135,7 @@ fn remark(event: &Event) -> Option<String> {
     match event {
         Event::LimitReached(kind) => Some(format!("the limit `{}` was reached", kind.as_str())),
         Event::Cancelled { by } => Some(format!("cancelled by {by}")),
+        Event::Operated(operated) => Some(operated_remark(operated)),
         Event::Resumed(_) => Some("taken up again after its driver was gone".to_owned()),
         Event::ToolsAdded(tools) => {
             let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -226,6 +230,7 @@ impl Spans<'_> {
             | Event::ToolsRemoved(_)
             | Event::LimitReached(_)
             | Event::Cancelled { .. }
+            | Event::Operated(_)
             | Event::Ended(_) => {}
         }
     }
@@ -336,4 +341,18 @@ impl ToolSpan {
     pub fn writes(&self) -> bool {
         !matches!(self.risk_class, RiskClass::ReadOnly | RiskClass::InternalRead | RiskClass::ExternalRead)
     }
+}
+
+fn operated_remark(operated: &Operated) -> String {
+    let what = match &operated.act {
+        Act::Paused => "paused".to_owned(),
+        Act::Halted => "put down by a halt".to_owned(),
+        Act::Unpaused => "let go on".to_owned(),
+        Act::Limits { set, .. } => {
+            let set: Vec<String> = set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            format!("limits set to {}", set.join(", "))
+        }
+    };
+    let why = if operated.why.is_empty() { String::new() } else { format!(": {}", operated.why) };
+    format!("{what} by {}{why}", operated.by)
 }

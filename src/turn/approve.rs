@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    ApprovalAnswer, ApprovalDecided, ApprovalEdit, ApprovalRequest, Call, CallStage, CallStatus, Event, Parts, Step,
-    Turn, TurnError, decide, log::Log, outcome,
+    ApprovalAnswer, ApprovalDecided, ApprovalEdit, ApprovalRequest, Call, CallStage, CallStatus, Event, Parts, Phase,
+    Step, Turn, TurnError, decide, log::Log, outcome,
 };
 use crate::{
     capability::Capability,
@@ -21,8 +21,11 @@ use crate::{
 
 /// What a turn waits for.
 pub fn requests(turn: &Turn) -> Vec<ApprovalRequest> {
-    let Step::AwaitApproval(calls) = turn.next() else { return Vec::new() };
-    calls.iter().filter_map(|id| turn.call(id)).filter_map(|call| request(turn, call)).collect()
+    if turn.phase() != Phase::AwaitHumanApproval || turn.ended().is_some() {
+        return Vec::new();
+    }
+    let waiting = turn.calls().iter().filter(|call| matches!(call.stage, CallStage::Waiting));
+    waiting.filter_map(|call| request(turn, call)).collect()
 }
 
 fn request(turn: &Turn, call: &Call) -> Option<ApprovalRequest> {
@@ -35,7 +38,7 @@ fn request(turn: &Turn, call: &Call) -> Option<ApprovalRequest> {
         arguments: call.effective_arguments().to_owned(),
         digest: call.digest().to_owned(),
         asked_at: call.decided_at,
-        expires_at: call.decided_at.map(|at| at.plus(turn.started().limits.approval_ttl)),
+        expires_at: call.decided_at.map(|at| at.plus(turn.limits().approval_ttl)),
         decision: decided.decision.clone(),
     })
 }

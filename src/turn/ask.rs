@@ -174,7 +174,7 @@ impl Driver<'_> {
 
     fn would_overdraw(&self, amount: MicroUsd) -> bool {
         let ledger = self.log.turn().ledger();
-        let limit = self.log.turn().started().limits.max_tool_cost;
+        let limit = self.log.turn().limits().max_tool_cost;
         amount > MicroUsd::ZERO && ledger.spent() + ledger.reserved + amount > limit
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn facts(turn: &Turn) -> TurnFacts {
         provider: started.model.provider.to_string(),
         model: started.model.model.to_string(),
         trigger: turn.prepared().map_or(Trigger::Auto, |prepared| prepared.report.trigger),
-        requires_approval_for_write: started.limits.requires_approval_for_write,
+        requires_approval_for_write: turn.limits().requires_approval_for_write,
         said: Arc::clone(turn.said()),
         heard: turn.heard().to_vec(),
     }
@@ -146,7 +146,7 @@ impl Round<'_> {
     }
 
     fn check_progress(&self, capability: &Capability) -> Result<(), ToolError> {
-        let limits = &self.turn.started().limits;
+        let limits = self.turn.limits();
         if self.turn.is_withheld(&capability.id) {
             return Err(errors::no_progress(2));
         }

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use crate::types::{CallId, DurationMs, TurnId};
 
 use super::{
-    ApprovalRequest, Approver, Ended, Event, Exposed, Parts, Resumed, Started, Step, Turn, TurnError, Watcher, answer,
-    approve::requests, ask::Asking, decide, log::Log, prepare,
+    Act, ApprovalRequest, Approver, Ended, Event, Exposed, Operated, Operator, Parts, Resumed, Started, Step, Turn,
+    TurnError, Watcher, answer, approve::requests, ask::Asking, decide, log::Log, operate, prepare,
 };
 
 /// How a turn was left by its driver.
@@ -19,6 +19,8 @@ pub enum TurnEnd {
     Ended(Arc<Ended>),
     /// It waits for people; it is taken up again once they have decided.
     Waiting(Vec<ApprovalRequest>),
+    /// An operator, or a halt, put it down; this says who and why. It is taken up again once it may go on.
+    Paused(Arc<Operated>),
 }
 
 /// A turn and how its driver left it.
@@ -65,50 +67,53 @@ pub(super) struct Driver<'a> {
     /// Whether the calls at hand were decided before this driver began.
     pub(super) resumed: bool,
     pub(super) approver: Option<Arc<dyn Approver>>,
+    /// The orders that were carried out, as the store numbers them.
+    pub(super) heeded: u64,
 }
 
-/// Runs a new turn until it is over or waits.
+/// Runs a new turn until it is over, waits, or is put down.
 ///
 /// # Errors
 /// [`TurnError`] when the journal cannot be written; the turn can be resumed from what is in it.
 pub async fn run(parts: &Parts, started: Started, company: Company) -> Result<TurnOutcome, TurnError> {
-    let log = Log::open(started, parts.clock.clone(), parts.journal.clone(), company.watcher.clone())?;
+    let claim = parts.journal.orders().claim_new(&started.turn)?;
+    let log = Log::open(started, claim, parts.clock.clone(), parts.journal.clone(), company.watcher.clone())?;
     Box::pin(Driver::new(parts, log, company, false).drive()).await
 }
 
-/// Takes up a turn that waits, or whose driver is gone, and runs it until it is over or waits again.
+/// Takes up a turn that waits, or whose driver is gone, and runs it until it is over, waits again, or is put down. A turn
+/// that an operator paused stays so.
 ///
 /// # Errors
-/// [`TurnError`] when the journal cannot be read or written, or another process has taken the turn up.
+/// [`TurnError`] when the journal cannot be read or written, or another process drives the turn.
 pub async fn resume(parts: &Parts, id: &TurnId, company: Company) -> Result<TurnOutcome, TurnError> {
     let mut log = Log::read(id, parts.clock.clone(), parts.journal.clone(), company.watcher.clone()).await?;
+    if log.turn().next() == Step::Done {
+        return Ok(Driver::new(parts, log, company, true).leave());
+    }
+    let claim = parts.journal.orders().claim(id).await?;
+    // Between reading and claiming, somebody may have driven the turn on.
+    log = Log::read(id, parts.clock.clone(), parts.journal.clone(), company.watcher.clone()).await?;
+    log.drive_by(claim);
+    if let Some(halted) = log.turn().paused().filter(|paused| paused.act == Act::Halted).cloned()
+        && operate::halts(parts).await?.is_empty()
+    {
+        let by = Operator { by: &halted.by, why: "the halt was lifted" };
+        log.record(by.did(Act::Unpaused))?;
+    }
     match log.turn().next() {
-        Step::Done | Step::Finish(_) => {}
+        Step::Done | Step::Finish(_) | Step::Paused => {}
         Step::Prepare | Step::CallModel(_) | Step::Decide(_) | Step::Execute(_) | Step::AwaitApproval(_) => {
             log.record(Event::Resumed(Resumed { by: parts.clock.fresh_id() }))?;
+            // Of two that take the turn up at once, one is refused here, before it has run anything.
+            log.commit().await?;
         }
     }
     Box::pin(Driver::new(parts, log, company, true).drive()).await
 }
 
-/// Ends a turn that waits, or that another process drives: that process finds its next commit refused and stops. What
-/// was running there counts as interrupted, and a started write as of unknown outcome.
-///
-/// # Errors
-/// [`TurnError`] when the turn is over, or the journal cannot be read or written.
-pub async fn cancel(parts: &Parts, id: &TurnId, by: &str, company: Company) -> Result<TurnOutcome, TurnError> {
-    let mut log = Log::read(id, parts.clock.clone(), parts.journal.clone(), company.watcher.clone()).await?;
-    if log.turn().next() == Step::Done {
-        return Err(TurnError::Over { turn: id.clone() });
-    }
-    log.record(Event::Resumed(Resumed { by: parts.clock.fresh_id() }))?;
-    log.record(Event::Cancelled { by: by.to_owned() })?;
-    log.commit().await?;
-    Box::pin(Driver::new(parts, log, company, true).drive()).await
-}
-
 impl<'a> Driver<'a> {
-    fn new(parts: &'a Parts, log: Log, company: Company, resumed: bool) -> Self {
+    pub(super) fn new(parts: &'a Parts, log: Log, company: Company, resumed: bool) -> Self {
         let Company { watcher, approver, cancel } = company;
         Self {
             parts,
@@ -120,12 +125,18 @@ impl<'a> Driver<'a> {
             last_answer: crate::types::MicroUsd::ZERO,
             resumed,
             approver,
+            heeded: 0,
         }
     }
 
-    async fn drive(mut self) -> Result<TurnOutcome, TurnError> {
+    pub(super) async fn drive(mut self) -> Result<TurnOutcome, TurnError> {
         loop {
-            match self.log.turn().next() {
+            let mut step = self.log.turn().next();
+            if matches!(step, Step::CallModel(_) | Step::Execute(_) | Step::AwaitApproval(_)) {
+                self.heed().await?;
+                step = self.log.turn().next();
+            }
+            match step {
                 Step::Prepare => self.prepare()?,
                 Step::CallModel(step) => self.ask_model(step).await?,
                 Step::Decide(calls) => self.decide(&calls).await?,
@@ -139,7 +150,7 @@ impl<'a> Driver<'a> {
                     let ended = answer::compose(self.log.turn(), reason);
                     self.log.record(Event::Ended(Arc::new(ended)))?;
                 }
-                Step::Done => {
+                Step::Done | Step::Paused => {
                     self.log.commit().await?;
                     return Ok(self.leave());
                 }
@@ -161,9 +172,10 @@ impl<'a> Driver<'a> {
 
     fn leave(self) -> TurnOutcome {
         let turn = self.log.into_turn();
-        let end = match turn.ended() {
-            Some(ended) => TurnEnd::Ended(ended.clone()),
-            None => TurnEnd::Waiting(requests(&turn)),
+        let end = match (turn.ended(), turn.paused()) {
+            (Some(ended), _) => TurnEnd::Ended(ended.clone()),
+            (None, Some(paused)) => TurnEnd::Paused(paused.clone()),
+            (None, None) => TurnEnd::Waiting(requests(&turn)),
         };
         TurnOutcome { turn, end }
     }
@@ -176,6 +188,6 @@ impl<'a> Driver<'a> {
     pub(super) fn time_left(&self) -> Duration {
         let turn = self.log.turn();
         let active = DurationMs(turn.active().0 + self.log.now().since(turn.last_at()).0);
-        DurationMs(turn.started().limits.max_wall_time.0.saturating_sub(active.0)).as_duration()
+        DurationMs(turn.limits().max_wall_time.0.saturating_sub(active.0)).as_duration()
     }
 }

@@ -26,11 +26,14 @@ pub enum TurnError {
     #[error("an event cannot be written: {0}")]
     Write(String),
     /// The turn has ended already.
-    #[error("turn `{turn}` is over; there is nothing to cancel")]
+    #[error("turn `{turn}` is over: nothing can be done to it any more")]
     Over {
         /// The turn.
         turn: TurnId,
     },
+    /// A limit of a turn cannot be set so.
+    #[error("{0}")]
+    Limits(String),
     /// This person may not decide this, or not so: another person has to, it is too late, or the edit cannot run.
     #[error("the decision is not accepted: {0}")]
     Approval(String),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::Operated;
 use crate::{
     config::Limits,
     intent::IntentReport,
@@ -65,6 +66,8 @@ pub enum Event {
     },
     /// The turn was taken up again after its driver was gone.
     Resumed(Resumed),
+    /// An operator, or a halt, acted on the turn.
+    Operated(Box<Operated>),
     /// The turn ended.
     Ended(Arc<Ended>),
 }
@@ -87,8 +90,16 @@ impl Event {
             Self::LimitReached(_) => "limit_reached",
             Self::Cancelled { .. } => "cancelled",
             Self::Resumed(_) => "resumed",
+            Self::Operated(operated) => operated.act.kind(),
             Self::Ended(_) => "ended",
         }
+    }
+}
+
+impl Event {
+    /// Whether it may happen to a turn that is put down.
+    pub(super) const fn fits_a_pause(&self) -> bool {
+        matches!(self, Self::Operated(_) | Self::ApprovalDecided(_))
     }
 }
 
@@ -118,7 +129,7 @@ pub struct Started {
     /// Which model.
     pub model: ModelOptions,
     /// The limits.
-    pub limits: Limits,
+    pub limits: Arc<Limits>,
     /// The class of the data the turn works on.
     pub data_class: DataClass,
     /// Where it is served.

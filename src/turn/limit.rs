@@ -5,7 +5,7 @@ use super::{LimitKind, Turn};
 /// The first limit that forbids another round of tools. Wall time and money are the driver's to notice: they need
 /// a clock and prices.
 pub(super) fn reached(turn: &Turn) -> Option<LimitKind> {
-    let limits = &turn.started().limits;
+    let limits = turn.limits();
     let checks = [
         (turn.progress.exhausted(), LimitKind::NoProgress),
         (turn.rounds >= limits.max_tool_iterations, LimitKind::ToolIterations),

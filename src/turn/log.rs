@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     clock::Clock,
-    store::{Commit, Journal, TurnHead, TurnState},
+    store::{Claim, Commit, Journal, TurnHead, TurnState},
     text::cut,
     types::{Timestamp, TurnId, UserPart},
 };
@@ -28,6 +28,8 @@ pub(super) struct Log {
     /// The events since then, one JSON text a line.
     pending: Vec<u8>,
     started_at: Timestamp,
+    /// Says to other processes that this one drives the turn.
+    claim: Option<Claim>,
     /// What lists show by now.
     shown: Option<TurnState>,
 }
@@ -36,6 +38,7 @@ impl Log {
     /// Opens a new turn. Nothing is committed yet.
     pub(super) fn open(
         started: Started,
+        claim: Claim,
         clock: Arc<dyn Clock>,
         journal: Arc<dyn Journal>,
         watcher: Arc<dyn Watcher>,
@@ -43,8 +46,9 @@ impl Log {
         let at = clock.now();
         let first = Recorded { seq: 0, at, event: Event::Started(Arc::new(started)) };
         let turn = Turn::open(&first)?;
+        let claim = Some(claim);
         let mut log =
-            Self { turn, clock, journal, watcher, first: 0, pending: Vec::new(), started_at: at, shown: None };
+            Self { turn, clock, journal, watcher, first: 0, pending: Vec::new(), started_at: at, claim, shown: None };
         log.queue(&first)?;
         Ok(log)
     }
@@ -60,7 +64,12 @@ impl Log {
         let turn = Turn::fold(&events)?;
         let started_at = events.first().map_or_else(|| clock.now(), |first| first.at);
         let first = turn.next_seq();
-        Ok(Self { turn, clock, journal, watcher, first, pending: Vec::new(), started_at, shown: None })
+        Ok(Self { turn, clock, journal, watcher, first, pending: Vec::new(), started_at, claim: None, shown: None })
+    }
+
+    /// This process drives the turn from now on.
+    pub(super) fn drive_by(&mut self, claim: Claim) {
+        self.claim = Some(claim);
     }
 
     /// The state.
@@ -120,6 +129,7 @@ impl Log {
         let state = match self.turn.next() {
             Step::Done => TurnState::Ended,
             Step::AwaitApproval(_) => TurnState::Waiting,
+            Step::Paused => TurnState::Paused,
             Step::Prepare | Step::CallModel(_) | Step::Decide(_) | Step::Execute(_) | Step::Finish(_) => {
                 TurnState::Running
             }
@@ -139,6 +149,7 @@ impl Log {
             started_at: self.started_at,
             updated_at: self.turn.last_at(),
             spent: self.turn.ledger().spent(),
+            driver: self.claim.as_ref().filter(|_| state == TurnState::Running).map(|claim| claim.driver().clone()),
         })
     }
 }

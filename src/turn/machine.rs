@@ -1,6 +1,7 @@
 //! The pure machine: events in, steps out. No clock, no randomness, no I/O.
 
 mod legal;
+mod operated;
 mod round;
 mod stop;
 mod view;
@@ -11,6 +12,7 @@ use std::{
 };
 
 use crate::{
+    config::Limits,
     llm::{ModelError, ToolChoice},
     policy::{Heard, Said},
     types::{
@@ -20,8 +22,8 @@ use crate::{
 
 use super::{
     ApprovalDecided, Call, CallDecided, CallFinished, CallOutcome, CallStage, CallStarted, CallStatus, EndReason,
-    Ended, Event, Exposed, Ledger, LimitKind, ModelCallStarted, ModelReplied, ModelStep, OnReject, Phase, Prepared,
-    Recorded, Started, Step, Verdict, progress::Progress,
+    Ended, Event, Exposed, Ledger, LimitKind, ModelCallStarted, ModelReplied, ModelStep, OnReject, Operated, Phase,
+    Prepared, Recorded, Started, Step, Verdict, progress::Progress,
 };
 
 pub use legal::IllegalEvent;
@@ -30,6 +32,10 @@ pub use legal::IllegalEvent;
 #[derive(Debug, Clone)]
 pub struct Turn {
     started: Arc<Started>,
+    /// The limits in force.
+    limits: Arc<Limits>,
+    /// Who put the turn down, while it is.
+    paused: Option<Arc<Operated>>,
     prepared: Option<Arc<Prepared>>,
     phase: Phase,
     trail: Vec<Phase>,
@@ -80,6 +86,8 @@ impl Turn {
         let mut history = started.history.clone();
         history.push(Entry::User(started.input.clone()));
         Ok(Self {
+            limits: Arc::clone(&started.limits),
+            paused: None,
             prepared: None,
             phase: Phase::PrepareRequest,
             trail: vec![Phase::PrepareRequest],
@@ -157,6 +165,7 @@ impl Turn {
             Event::LimitReached(kind) => self.on_limit(*kind),
             Event::Cancelled { .. } => self.stop(EndReason::Cancelled),
             Event::Resumed(_) => self.on_resumed(),
+            Event::Operated(operated) => self.on_operated(operated),
             Event::Ended(ended) => self.ended = Some(Arc::clone(ended)),
         }
         Ok(())
@@ -166,6 +175,9 @@ impl Turn {
     pub fn next(&self) -> Step {
         if self.ended.is_some() {
             return Step::Done;
+        }
+        if self.paused.is_some() {
+            return Step::Paused;
         }
         match self.phase {
             Phase::PrepareRequest => Step::Prepare,
@@ -210,7 +222,9 @@ impl Turn {
     }
 
     fn pass_time(&mut self, recorded: &Recorded) {
-        let idle = self.phase == Phase::AwaitHumanApproval || matches!(recorded.event, Event::Resumed(_));
+        let idle = self.paused.is_some()
+            || self.phase == Phase::AwaitHumanApproval
+            || matches!(recorded.event, Event::Resumed(_));
         if !idle {
             self.active.0 = self.active.0.saturating_add(recorded.at.since(self.last_at).0);
         }
@@ -279,7 +293,7 @@ impl Turn {
             return self.enter(Phase::ToolCallRequested);
         }
         match &reply.stop {
-            Stop::Paused if self.model_calls <= self.started.limits.max_tool_iterations => {
+            Stop::Paused if self.model_calls <= self.limits.max_tool_iterations => {
                 self.enter(Phase::ModelTurn);
             }
             Stop::Refused | Stop::Filtered => {

@@ -114,7 +114,7 @@ fn status(capability: &Capability, attempted: &Attempted, result: Result<&ToolOu
 /// The same share for each call of a batch, whatever finishes first: equal histories give equal bytes. The projector
 /// gives one result half of what it is told remains.
 fn share(turn: &Turn) -> Tokens {
-    let left = turn.started().limits.max_context_tokens_from_tools.0.saturating_sub(turn.tokens_from_tools().0);
+    let left = turn.limits().max_context_tokens_from_tools.0.saturating_sub(turn.tokens_from_tools().0);
     let calls = u64::try_from(turn.calls().len().max(1)).unwrap_or(1);
     Tokens(left.saturating_mul(2) / calls.max(2))
 }

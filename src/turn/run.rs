@@ -173,8 +173,15 @@ impl Driver<'_> {
     /// Journals a call as started. It and the reply that asked for it are durable before a write runs, and before a
     /// request leaves the process. A function that only reads may begin: if it takes time, that is used to commit.
     async fn start(&mut self, id: &CallId, capability: &Capability) -> Result<Option<Call>, TurnError> {
+        if self.is_held().await? {
+            return Ok(None);
+        }
         let turn = self.log.turn();
         let Some(call) = turn.call(id).filter(|call| matches!(call.stage, CallStage::Ready)) else { return Ok(None) };
+        if turn.tool_calls() >= turn.limits().max_tool_calls_per_turn {
+            self.refuse(id, errors::limit_reached(LimitKind::ToolCalls.as_str()))?;
+            return Ok(None);
+        }
         let reserved = capability.governance.cost;
         if self.cannot_pay(reserved) {
             self.refuse(id, errors::limit_reached(LimitKind::Cost.as_str()))?;
@@ -207,7 +214,7 @@ impl Driver<'_> {
     fn timeout_of(&self, capability: &Capability) -> DurationMs {
         let own = capability.execution.timeout;
         let unsaid = own == Limits::default().tool_timeout;
-        if unsaid { self.log.turn().started().limits.tool_timeout } else { own }
+        if unsaid { self.log.turn().limits().tool_timeout } else { own }
     }
 
     /// Tool search looks at the turn, so it is answered here and not by a function.

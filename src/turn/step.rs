@@ -17,6 +17,8 @@ pub enum Step {
     Execute(Vec<CallId>),
     /// Wait for people to decide these calls, append `ApprovalDecided`.
     AwaitApproval(Vec<CallId>),
+    /// Nothing: an operator, or a halt, put the turn down.
+    Paused,
     /// Compose the answer, append `Ended`.
     Finish(EndReason),
     /// Nothing: the turn is over.

@@ -74,6 +74,7 @@ fn waits(outcome: &TurnOutcome) -> ApprovalRequest {
     match &outcome.end {
         TurnEnd::Waiting(requests) => requests.first().unwrap().clone(),
         TurnEnd::Ended(ended) => panic!("it ended: {ended:?}"),
+        TurnEnd::Paused(paused) => panic!("it is paused: {paused:?}"),
     }
 }
 

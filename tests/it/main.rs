@@ -4,6 +4,7 @@
 #![expect(unreachable_pub, reason = "the examples are included as modules")]
 
 mod approvals;
+mod control;
 mod examples;
 mod layers;
 mod sizes;

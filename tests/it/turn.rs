@@ -59,6 +59,7 @@ fn ended(outcome: &TurnOutcome) -> &Ended {
     match &outcome.end {
         TurnEnd::Ended(ended) => ended,
         TurnEnd::Waiting(requests) => panic!("it waits for {requests:?}"),
+        TurnEnd::Paused(paused) => panic!("it is paused: {paused:?}"),
     }
 }
 

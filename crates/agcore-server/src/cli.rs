@@ -3,6 +3,7 @@
 mod approvals;
 mod ask;
 mod config;
+mod halt;
 mod intent;
 mod policy;
 mod providers;
@@ -27,7 +28,7 @@ pub(crate) mod exit {
     pub(crate) const FAILED: u8 = 1;
     /// The turn ended without an answer: nothing was found, a limit, a failed model.
     pub(crate) const NO_ANSWER: u8 = 3;
-    /// The turn waits for a person.
+    /// The turn waits for a person: to decide a call, or to let it go on.
     pub(crate) const WAITING: u8 = 4;
 }
 
@@ -37,7 +38,7 @@ Exit codes:
   1  something is wrong (configuration, a file, the database); the message says what and where
   2  the command line cannot be understood
   3  the turn ended without an answer (nothing found, a limit, the model failed)
-  4  the turn waits for a person; see `agcore approvals list`";
+  4  the turn waits for a person (see `agcore approvals list`), or was paused (see `agcore turns list`)";
 
 /// agcore: the tool runtime for agents.
 #[derive(Debug, Parser)]
@@ -90,7 +91,9 @@ enum Command {
     /// List and decide the calls that wait for a person
     #[command(subcommand)]
     Approvals(approvals::Approvals),
-    /// List, show and resume turns
+    /// Stop everything: no model or tool call of any process on this state starts until it is lifted
+    Halt(halt::Halt),
+    /// List, show, resume, pause and cancel turns, and change their limits
     #[command(subcommand)]
     Turns(turns::Turns),
     /// List and show traces: what was decided, what ran, what it cost
@@ -133,6 +136,7 @@ async fn dispatch(global: &Global, command: Command) -> anyhow::Result<u8> {
         Command::Policy(policy) => policy::run(global, policy).await,
         Command::Route(route) => route::run(global, route),
         Command::Approvals(approvals) => approvals::run(global, approvals).await,
+        Command::Halt(halt) => halt::run(global, halt).await,
         Command::Turns(turns) => turns::run(global, turns).await,
         Command::Traces(traces) => traces::run(global, traces).await,
         Command::Providers(providers) => providers::run(global, providers).await,

@@ -30,6 +30,9 @@ impl Turn {
         if self.ended.is_some() {
             return Err("the turn is over");
         }
+        if self.paused.is_some() && !recorded.event.fits_a_pause() {
+            return Err("the turn is paused");
+        }
         let in_phase = |phases: &[Phase]| {
             if phases.contains(&self.phase) { Ok(()) } else { Err("it does not belong to this phase") }
         };
@@ -56,13 +59,14 @@ impl Turn {
                 if !ready {
                     return Err("the call may not start: it is not decided, waits, or runs already");
                 }
-                let room = self.tool_calls < self.started.limits.max_tool_calls_per_turn;
+                let room = self.tool_calls < self.limits.max_tool_calls_per_turn;
                 room.then_some(()).ok_or("the turn has no tool call left")
             }
             Event::CallFinished(finished) => self.check_finished(finished),
             Event::LimitReached(_) | Event::Cancelled { .. } | Event::Resumed(_) => {
                 (self.phase != Phase::FinalReady).then_some(()).ok_or("the turn is about to end")
             }
+            Event::Operated(operated) => self.check_operated(operated),
             Event::Ended(_) => in_phase(&[Phase::FinalReady]),
         }
     }

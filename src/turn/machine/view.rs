@@ -3,19 +3,30 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
+    config::Limits,
     llm::ModelError,
     policy::{Heard, Said},
     types::{CallId, CapabilityId, Citation, DataClass, DurationMs, Entry, Reply, Timestamp, Tokens, Usage},
 };
 
 use super::Turn;
-use crate::turn::{Call, Ended, Exposed, Ledger, LimitKind, Phase, Prepared, Started, prepare};
+use crate::turn::{Call, Ended, Exposed, Ledger, LimitKind, Operated, Phase, Prepared, Started, prepare};
 
 /// What the rest of agcore may read of a turn.
 impl Turn {
     /// What the turn started with.
     pub fn started(&self) -> &Arc<Started> {
         &self.started
+    }
+
+    /// The limits in force: those it started with, unless an operator changed them.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Who put the turn down, and why, while it is.
+    pub fn paused(&self) -> Option<&Arc<Operated>> {
+        self.paused.as_ref()
     }
 
     /// What preparation decided.

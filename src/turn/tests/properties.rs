@@ -33,10 +33,14 @@ fn assert_sound(turn: &Turn) {
     assert!(turn.model_calls() <= limits.max_tool_iterations + 2, "model calls");
 }
 
+fn operated(act: Act) -> Event {
+    Event::Operated(Box::new(Operated { by: "ann".into(), why: String::new(), act }))
+}
+
 /// Every event kind, most of them out of place.
 fn any_event(turn: &Turn, choice: u8) -> Event {
     let call = CallId::new(format!("call_{}", choice % 5)).unwrap();
-    match choice % 11 {
+    match choice % 13 {
         0 => Event::Prepared(Arc::new(super::world::prepared())),
         1 => Event::ModelReplied(ModelReplied {
             number: u32::from(choice % 4),
@@ -63,6 +67,8 @@ fn any_event(turn: &Turn, choice: u8) -> Event {
             rejection: None,
         })),
         9 => Event::LimitReached(LimitKind::Cost),
+        10 => operated(Act::Paused),
+        11 => operated(Act::Unpaused),
         _ => Event::ModelCallStarted(ModelCallStarted {
             number: turn.model_calls() + 1,
             choice: crate::llm::ToolChoice::Auto,
@@ -124,6 +130,29 @@ proptest! {
                 }
             }
         }
+    }
+
+    /// A pause changes nothing but the time, and that does not count.
+    #[test]
+    fn a_turn_that_is_paused_anywhere_comes_to_the_same_end(seed: u64, at in 0usize..60) {
+        let mut whole = World::new(seed, limits(3, 6));
+        let mut paused = World::new(seed, limits(3, 6));
+        whole.run();
+        for _ in 0..at {
+            paused.step();
+        }
+        let pause = Recorded { seq: paused.turn.next_seq(), at: paused.turn.last_at(), event: operated(Act::Paused) };
+        let mut active = paused.turn.active();
+        if paused.turn.clone().apply(&pause).is_ok() {
+            paused.record(operated(Act::Paused));
+            active = paused.turn.active();
+            prop_assert_eq!(paused.turn.next(), Step::Paused);
+            paused.record(operated(Act::Unpaused));
+        }
+        prop_assert_eq!(paused.turn.active(), active);
+        paused.run();
+        prop_assert_eq!(whole.turn.ended(), paused.turn.ended());
+        prop_assert_eq!(whole.effects, paused.effects);
     }
 
     #[test]

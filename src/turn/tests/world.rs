@@ -38,7 +38,7 @@ pub(super) fn started(limits: Limits) -> Started {
             stream: false,
             extra: Map::new(),
         },
-        limits,
+        limits: Arc::new(limits),
         data_class: DataClass::Public,
         region: Region::Global,
         tool_choice: ToolChoice::Auto,
@@ -189,6 +189,11 @@ impl World {
                     self.turn.last_reply().map(|reply| reply.text_and_citations()).unwrap_or_default();
                 self.record(Event::Ended(Arc::new(Ended { reason, answer, citations, notices: vec![] })));
             }
+            Step::Paused => self.record(Event::Operated(Box::new(Operated {
+                by: "ann".into(),
+                why: String::new(),
+                act: Act::Unpaused,
+            }))),
             Step::Done => return false,
         }
         true

@@ -9,7 +9,10 @@ use agcore::{
     execute::files::{IndexReport, PdfWorker, Settings, Workspace},
     llm::ReplyEvent,
     trace::{PolicyDecision, ToolSpan, Trace},
-    turn::{ApprovalAnswer, ApprovalRequest, Approver, Company, Event, Recorded, Turn, TurnEnd, TurnOutcome, Watcher},
+    turn::{
+        Act, ApprovalAnswer, ApprovalRequest, Approver, Company, Event, Operated, Recorded, Turn, TurnEnd, TurnOutcome,
+        Watcher,
+    },
     types::{Citation, CitationSource, Intent},
 };
 use anyhow::{Context, Result, bail};
@@ -145,6 +148,7 @@ impl Watcher for Shown {
             | Event::LimitReached(_)
             | Event::Cancelled { .. }
             | Event::Resumed(_)
+            | Event::Operated(_)
             | Event::Ended(_) => {}
         }
     }
@@ -204,7 +208,7 @@ pub(crate) async fn print(global: &Global, runtime: &agcore::runtime::Runtime, o
 
 fn document(outcome: &TurnOutcome, trace: &Trace) -> serde_json::Value {
     let waiting: Vec<_> = match &outcome.end {
-        TurnEnd::Ended(_) => Vec::new(),
+        TurnEnd::Ended(_) | TurnEnd::Paused(_) => Vec::new(),
         TurnEnd::Waiting(requests) => requests
             .iter()
             .map(|r| serde_json::json!({"call": r.call, "capability": r.capability, "arguments": r.arguments, "digest": r.digest}))
@@ -214,7 +218,12 @@ fn document(outcome: &TurnOutcome, trace: &Trace) -> serde_json::Value {
     serde_json::json!({
         "turn_id": trace.turn_id,
         "trace_id": trace.trace_id,
-        "state": ended.map_or("waiting", |ended| ended.reason.as_str()),
+        "state": match &outcome.end {
+            TurnEnd::Ended(ended) => ended.reason.as_str(),
+            TurnEnd::Waiting(_) => "waiting",
+            TurnEnd::Paused(_) => "paused",
+        },
+        "paused": outcome.turn.paused(),
         "answer": ended.map(|ended| &ended.answer),
         "citations": ended.map(|ended| &ended.citations),
         "notices": ended.map(|ended| &ended.notices),
@@ -241,6 +250,7 @@ fn human(outcome: &TurnOutcome, trace: &Trace) {
             }
         }
         (TurnEnd::Waiting(requests), _) => waiting(requests, trace),
+        (TurnEnd::Paused(operated), _) => paused(operated, trace),
         (TurnEnd::Ended(_), None) => {}
     }
     explanation(trace);
@@ -255,6 +265,13 @@ fn waiting(requests: &[ApprovalRequest], trace: &Trace) {
         "Decide with `agcore approvals approve {0}` (or `deny`, `edit`), then `agcore turns resume {0}`.",
         trace.turn_id
     ));
+}
+
+fn paused(operated: &Operated, trace: &Trace) {
+    let why = if operated.why.is_empty() { String::new() } else { format!(": {}", operated.why) };
+    let what = if operated.act == Act::Halted { "Everything was halted" } else { "The turn was paused" };
+    screen::line(format!("{what} by {}{why}", operated.by));
+    screen::line(format!("Go on with `agcore turns resume {}`.", trace.turn_id));
 }
 
 fn sources(citations: &[Citation]) {

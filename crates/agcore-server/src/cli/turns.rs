@@ -1,11 +1,13 @@
-//! `agcore turns`: list, show and resume.
+//! `agcore turns`: list, show, resume, pause, limit, cancel.
 
 use agcore::{
     store::TurnState,
-    turn::{Company, TurnEnd, TurnOutcome},
+    turn::{Company, Given, Operator, TurnEnd, TurnOutcome},
+    types::TurnId,
 };
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Subcommand;
+use serde_json::{Map, Value};
 
 use super::{Global, ask, exit, screen, setup};
 
@@ -29,8 +31,24 @@ pub(crate) enum Turns {
         /// Approve whatever waits
         #[arg(long)]
         yes: bool,
+        /// Who lets it go on, where it is paused (default: the user of the configuration)
+        #[arg(long)]
+        by: Option<String>,
         #[command(flatten)]
         model: Box<setup::ModelArgs>,
+    },
+    /// Put a turn down before its next call, whatever process drives it; `resume` lets it go on
+    Pause {
+        #[command(flatten)]
+        who: Who,
+    },
+    /// Raise or lower limits of a turn that runs, waits or is paused
+    Limit {
+        #[command(flatten)]
+        who: Who,
+        /// A limit as in the section `limits` of the configuration, e.g. max_tool_calls_per_turn=20; may be repeated
+        #[arg(long = "set", value_name = "KEY=VALUE", required = true)]
+        set: Vec<String>,
     },
     /// End a turn that waits, or that another process drives
     Cancel {
@@ -42,11 +60,26 @@ pub(crate) enum Turns {
     },
 }
 
+/// Which turn, who acts on it, and why.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Who {
+    /// The turn, its trace, or the beginning of either
+    turn: String,
+    /// Who does it (default: the user of the configuration)
+    #[arg(long)]
+    by: Option<String>,
+    /// Why, for the record
+    #[arg(long, default_value = "")]
+    why: String,
+}
+
 pub(crate) async fn run(global: &Global, command: Turns) -> Result<u8> {
     match command {
         Turns::List { limit } => list(global, limit).await,
         Turns::Show { turn } => show(global, &turn).await,
-        Turns::Resume { turn, yes, model } => resume(global, &turn, yes, &model).await,
+        Turns::Resume { turn, yes, by, model } => resume(global, &turn, yes, by, &model).await,
+        Turns::Pause { who } => pause(global, &who).await,
+        Turns::Limit { who, set } => limit(global, &who, &set).await,
         Turns::Cancel { turn, by } => cancel(global, &turn, by).await,
     }
 }
@@ -99,19 +132,68 @@ fn shorten(text: &str) -> &str {
     agcore::text::cut::to_bytes(text, 160)
 }
 
-async fn resume(global: &Global, name: &str, yes: bool, model: &setup::ModelArgs) -> Result<u8> {
+async fn resume(global: &Global, name: &str, yes: bool, by: Option<String>, model: &setup::ModelArgs) -> Result<u8> {
+    let by = operator(global, by)?;
     let made = setup::runtime(global, model).await?;
     let head = made.runtime.find(name).await?;
+    if head.state == TurnState::Paused {
+        made.runtime.unpause(&head.turn, Operator { by: &by, why: "" }).await?;
+    }
     let outcome =
         made.runtime.resume(&head.turn, Company { approver: Some(ask::approver(yes)), ..Company::default() }).await?;
     ask::print(global, &made.runtime, &outcome).await
 }
 
-async fn cancel(global: &Global, name: &str, by: Option<String>) -> Result<u8> {
+/// Who acts: the one that was named, or the user of the configuration.
+fn operator(global: &Global, by: Option<String>) -> Result<String> {
     let config = setup::config(global, &setup::ModelArgs::default())?;
+    Ok(by.unwrap_or_else(|| config.principal.user.to_string()))
+}
+
+async fn pause(global: &Global, who: &Who) -> Result<u8> {
+    let by = operator(global, who.by.clone())?;
+    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
+    let head = runtime.find(&who.turn).await?;
+    let given = runtime.pause(&head.turn, Operator { by: &by, why: &who.why }).await?;
+    told(global, &head.turn, "paused", given)
+}
+
+async fn limit(global: &Global, who: &Who, set: &[String]) -> Result<u8> {
+    let by = operator(global, who.by.clone())?;
+    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
+    let head = runtime.find(&who.turn).await?;
+    let given = runtime.set_limits(&head.turn, Operator { by: &by, why: &who.why }, limits_of(set)?).await?;
+    told(global, &head.turn, "limited", given)
+}
+
+/// `key=value` pairs, the key with or without `limits.` before it.
+fn limits_of(set: &[String]) -> Result<Map<String, Value>> {
+    let pair = |pair: &String| {
+        let (key, value) = pair.split_once('=').with_context(|| format!("`{pair}` is no KEY=VALUE"))?;
+        let value = serde_json::from_str(value.trim()).unwrap_or_else(|_| Value::from(value.trim()));
+        Ok((key.trim().trim_start_matches("limits.").to_owned(), value))
+    };
+    set.iter().map(pair).collect()
+}
+
+fn told(global: &Global, turn: &TurnId, what: &str, given: Given) -> Result<u8> {
+    if global.json {
+        screen::json(&serde_json::json!({"turn": turn, "order": what, "done": given == Given::Done}))?;
+    } else {
+        screen::line(match given {
+            Given::Done => format!("{what} {turn}"),
+            Given::Ordered => {
+                format!("the process that drives {turn} takes this up before its next call ({what})")
+            }
+        });
+    }
+    Ok(exit::OK)
+}
+
+async fn cancel(global: &Global, name: &str, by: Option<String>) -> Result<u8> {
+    let by = operator(global, by)?;
     let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
     let head = runtime.find(name).await?;
-    let by = by.unwrap_or_else(|| config.principal.user.to_string());
     runtime.cancel(&head.turn, &by).await?;
     if global.json {
         screen::json(&serde_json::json!({"turn": head.turn, "cancelled_by": by}))?;
@@ -126,7 +208,7 @@ pub(crate) fn code(outcome: &TurnOutcome) -> u8 {
     use agcore::turn::EndReason;
     let must_cite = outcome.turn.prepared().is_some_and(|prepared| prepared.report.require_citations);
     match &outcome.end {
-        TurnEnd::Waiting(_) => exit::WAITING,
+        TurnEnd::Waiting(_) | TurnEnd::Paused(_) => exit::WAITING,
         TurnEnd::Ended(ended) => match ended.reason {
             EndReason::Answered if must_cite && ended.citations.is_empty() => exit::NO_ANSWER,
             EndReason::Answered => exit::OK,

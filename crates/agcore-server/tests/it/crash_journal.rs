@@ -14,7 +14,7 @@ use std::{
 use agcore::{
     capability::Capability,
     runtime::Runtime,
-    store::{Commit, Journal, Remembered, SqliteJournal, StoreError, TurnHead},
+    store::{Commit, Journal, Orders, Remembered, SqliteJournal, StoreError, TurnHead},
     turn::{
         ApprovalAnswer, ApprovalRequest, Approver, CallStatus, Company, EndReason, Ended, Event, Recorded, TurnEnd,
         TurnError, TurnOutcome,
@@ -89,6 +89,10 @@ impl Journal for Dying {
 
     fn remembered<'a>(&'a self, capability: &'a CapabilityId) -> BoxFuture<'a, Result<Vec<Remembered>, StoreError>> {
         self.journal.remembered(capability)
+    }
+
+    fn orders(&self) -> &dyn Orders {
+        self.journal.orders()
     }
 }
 
@@ -239,6 +243,7 @@ fn ended(outcome: &TurnOutcome) -> Arc<Ended> {
     match &outcome.end {
         TurnEnd::Ended(ended) => ended.clone(),
         TurnEnd::Waiting(requests) => panic!("it waits for {requests:?}"),
+        TurnEnd::Paused(paused) => panic!("it is paused: {paused:?}"),
     }
 }
 
