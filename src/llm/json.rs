@@ -135,8 +135,14 @@ impl Int {
     }
 }
 
+/// A body without the byte order mark that some gateways put before it.
+pub(super) fn unmarked(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
+}
+
 /// Reads a body. Checking once that it is UTF-8 is cheaper than checking each text in it.
 pub(super) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> serde_json::Result<T> {
+    let body = unmarked(body);
     match std::str::from_utf8(body) {
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(body),

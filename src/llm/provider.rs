@@ -2,6 +2,7 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod dashscope;
+mod ending;
 pub(crate) mod errors;
 pub(crate) mod gemini;
 pub(crate) mod gemini_interactions;

@@ -25,7 +25,6 @@ mod reply;
 
 pub(super) use history::{call_id, is_object, wire_name};
 pub(super) use item::{arguments_text, citations, normal_arguments};
-pub(super) use reply::{ended, mark_all_incomplete, mark_incomplete};
 
 /// The dialect of OpenAI's Responses API.
 #[derive(Debug, Default)]

@@ -1,5 +1,9 @@
 //! What holds for every dialect: nothing panics on foreign bytes, and cuts do not matter.
 
+mod broken;
+mod kit;
+mod reading;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;

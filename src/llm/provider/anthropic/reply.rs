@@ -11,9 +11,10 @@ use super::{
             ModelError, ModelErrorKind,
             dialect::Reading,
             json::{self, Raw, Str},
+            names::CallIdRule,
         },
+        ending::{ended, mark_all_incomplete, tell_calls_apart},
         errors,
-        openai_response::mark_all_incomplete,
     },
     block, usage,
 };
@@ -119,6 +120,7 @@ pub(super) fn assemble(head: Head, raws: Vec<Arc<RawValue>>, reading: &Reading, 
     for raw in raws {
         add(&mut reply, raw, reading);
     }
+    tell_calls_apart(&mut reply.items, &mut reply.notices, CallIdRule::PORTABLE);
     reply
 }
 
@@ -146,8 +148,7 @@ pub(super) fn end(reply: &mut Reply, ending: Ending) {
     }
     let calls = reply.calls().next().is_some();
     reply.stop = match ending.reason.as_str() {
-        "end_turn" | "stop_sequence" if calls => Stop::ToolCalls,
-        "end_turn" | "stop_sequence" => Stop::End,
+        "end_turn" | "stop_sequence" => ended(reply),
         "tool_use" if calls => Stop::ToolCalls,
         "max_tokens" => Stop::Length,
         "model_context_window_exceeded" => {

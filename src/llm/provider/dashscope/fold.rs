@@ -11,13 +11,13 @@ use super::{
             ModelError, ModelErrorKind, ReplyEvent, ReplySink, SseEvent,
             dialect::{Fold, Reading},
         },
+        ending::mark_all_incomplete,
         errors,
         openai::{
             fold::MoreFields,
             message::{Message, WireMessage},
             reply::{self as chat, Head},
         },
-        openai_response::mark_all_incomplete,
         usage,
     },
     reply::{WireGeneration, WireOutput},
@@ -53,6 +53,8 @@ pub(super) struct GenerationFold {
     shown: [usize; 2],
     sources: Vec<Citation>,
     others: bool,
+    /// There were events that are not of the format.
+    unread: bool,
     error: Option<ModelError>,
     started: bool,
 }
@@ -68,6 +70,7 @@ impl GenerationFold {
             shown: [0; 2],
             sources: Vec::new(),
             others: false,
+            unread: false,
             error: None,
             started: false,
             reading,
@@ -147,12 +150,15 @@ impl Fold for GenerationFold {
         if data == "[DONE]" {
             return;
         }
-        let Ok(generation) = serde_json::from_str::<WireGeneration<'_>>(data) else { return };
-        let output: Option<WireOutput<'_>> = generation.output.read();
-        let Some(output) = output.filter(|_| generation.code.some().is_none() && event.name != "error") else {
+        if data.is_empty() {
+            return;
+        }
+        let Ok(generation) = serde_json::from_str::<WireGeneration<'_>>(data) else { return self.unread = true };
+        if generation.failed() || event.name == "error" {
             self.error.get_or_insert_with(|| errors::inside_success(data.as_bytes()));
             return;
-        };
+        }
+        let Some(output) = generation.output.read::<WireOutput<'_>>() else { return self.unread = true };
         if self.head.id.is_none() {
             self.head.id = generation.request_id.some().map(str::to_owned);
         }
@@ -181,7 +187,7 @@ impl Fold for GenerationFold {
     }
 
     fn finish(self: Box<Self>) -> Result<Reply, ModelError> {
-        let Self { reading, head, manner, sum, more, last, sources, others, error, started, .. } = *self;
+        let Self { reading, head, manner, sum, more, last, sources, others, unread, error, started, .. } = *self;
         if let Some(error) = error {
             return Err(error);
         }
@@ -194,6 +200,9 @@ impl Fold for GenerationFold {
         let mut notices = reading.notices.clone();
         if others {
             notices.push(chat::MORE_CHOICES.to_owned());
+        }
+        if unread {
+            notices.push(chat::UNREAD.to_owned());
         }
         let grew = match manner {
             Manner::Growing => true,

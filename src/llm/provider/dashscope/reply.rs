@@ -33,6 +33,15 @@ pub(super) struct WireGeneration<'a> {
     /// Of a failure, which may come with status 200.
     #[serde(borrow)]
     pub(super) code: Str<'a>,
+    #[serde(borrow)]
+    error: Raw<'a>,
+}
+
+impl WireGeneration<'_> {
+    /// Whether it reports a failure, although the status was 200.
+    pub(super) fn failed(&self) -> bool {
+        self.code.some().is_some() || self.error.get().is_some()
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -93,7 +102,7 @@ pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError>
     let generation: WireGeneration<'_> =
         json::read(body).map_err(|error| bad(format!("the reply is no generation: {error}")))?;
     let output: Option<WireOutput<'_>> = generation.output.read();
-    let Some(output) = output.filter(|_| generation.code.some().is_none()) else {
+    let Some(output) = output.filter(|_| !generation.failed()) else {
         return Err(errors::inside_success(body));
     };
     let first = output.first();
@@ -101,7 +110,7 @@ pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError>
     let wire: WireMessage<'_> =
         serde_json::from_str(raw.get()).map_err(|error| bad(format!("the message cannot be read: {error}")))?;
     let mut message = Message::new(reading);
-    message.take(&wire, reading, &());
+    message.take_whole(&wire, reading);
     message.found(output.sources());
     let mut notices = reading.notices.clone();
     if first.others {

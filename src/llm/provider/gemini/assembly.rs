@@ -10,10 +10,11 @@ use super::{
         ModelError, ModelErrorKind, ReplyEvent, ReplySink,
         dialect::Reading,
         json::{Int, Raw, Str},
+        names::CallIdRule,
     },
     super::{
+        ending::{is_media, mark_all_incomplete, mark_incomplete, tell_calls_apart},
         errors,
-        openai_response::{mark_all_incomplete, mark_incomplete},
     },
     generation::Generation,
     grounding::Metadata,
@@ -22,7 +23,7 @@ use super::{
     stop, usage,
     view::{self, View},
 };
-use crate::types::{Reply, Stop, Usage};
+use crate::types::{Part, Reply, Stop, Usage};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -105,6 +106,8 @@ pub(super) struct Assembly {
     chunks: usize,
     /// Chunks that were none.
     unread: usize,
+    /// The last thing that came was no JSON: the stream was cut in it.
+    torn: bool,
     /// There were further candidates.
     others: bool,
 }
@@ -129,7 +132,9 @@ impl Assembly {
     }
 
     fn add_one(&mut self, json: &str, reading: &Reading, sink: &dyn ReplySink) {
-        let Ok(chunk) = serde_json::from_str::<WireChunk<'_>>(json) else {
+        let chunk = serde_json::from_str::<WireChunk<'_>>(json);
+        self.torn = chunk.is_err();
+        let Ok(chunk) = chunk else {
             self.unread += 1;
             return;
         };
@@ -271,22 +276,32 @@ impl Assembly {
                 },
             });
         }
-        let ended = self.finish.is_some() || form == Form::Whole;
+        let ended = (self.finish.is_some() && !self.torn) || form == Form::Whole;
         let pieces = std::mem::take(&mut self.pieces);
-        let View { items, searches } = view::read(pieces, &self.metadata, reading, ended);
+        let View { mut items, searches } = view::read(pieces, &self.metadata, reading, ended);
+        let mut notices = reading.notices.clone();
+        tell_calls_apart(&mut items, &mut notices, CallIdRule::PORTABLE);
         let mut reply = Reply {
             origin: (*reading.origin).clone(),
             id: self.id.take(),
             items,
             stop: Stop::End,
             usage: self.usage.take(),
-            notices: reading.notices.clone(),
+            notices,
             carry: None,
         };
         if let Some(usage) = &mut reply.usage {
             usage.searches = Generation::of(reading.origin.model.as_str()).billed_searches(searches);
         }
         self.notices(&mut reply.notices);
+        let Reply { items, notices, .. } = &mut reply;
+        for part in items.iter().flat_map(|item| &item.parts) {
+            if let Part::Unknown { kind } = part
+                && !is_media(kind)
+            {
+                notices.push(format!("a part of the unknown type `{kind}` was kept"));
+            }
+        }
         self.stop(&mut reply, ended);
         Ok(reply)
     }

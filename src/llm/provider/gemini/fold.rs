@@ -4,6 +4,7 @@ use super::{
     super::super::{
         ModelError, ModelErrorKind, ReplySink, SseEvent,
         dialect::{Fold, Reading},
+        json,
     },
     assembly::{Assembly, Form},
 };
@@ -11,7 +12,7 @@ use crate::types::Reply;
 
 /// Reads a whole body.
 pub(super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, ModelError> {
-    let text = std::str::from_utf8(body)
+    let text = std::str::from_utf8(json::unmarked(body))
         .map_err(|error| ModelError::new(ModelErrorKind::BadResponse, format!("the reply is no UTF-8: {error}")))?;
     let mut assembly = Assembly::default();
     assembly.add(text, reading, &());

@@ -162,7 +162,10 @@ fn write_reply(out: &mut Vec<u8>, reply: &Reply, target: &Target, names: &NameMa
     for item in &reply.items {
         if own && let Some(raw) = item.raw.as_deref() {
             if is_content(raw.get()) {
-                json::put(content.part(), raw.get());
+                match with_valid_arguments(item, raw.get()) {
+                    Some(mended) => json::value(content.part(), &mended),
+                    None => json::put(content.part(), raw.get()),
+                }
             }
             continue;
         }
@@ -170,6 +173,21 @@ fn write_reply(out: &mut Vec<u8>, reply: &Reply, target: &Target, names: &NameMa
             write_part(&mut content, part, &mut unsigned, names);
         }
     }
+}
+
+/// The part of a call with arguments that are an object, when those it came with are not: others would have every later
+/// request refused.
+fn with_valid_arguments(item: &Item, raw: &str) -> Option<serde_json::Value> {
+    let Some(Part::Call(call)) = item.parts.first() else { return None };
+    let part: WirePart<'_> = serde_json::from_str(raw).ok()?;
+    let wire: WireCall<'_> = part.function_call.read()?;
+    if wire.args.get().is_none_or(|args| args.starts_with('{')) {
+        return None;
+    }
+    let mut mended: serde_json::Value = serde_json::from_str(raw).ok()?;
+    let arguments = serde_json::from_str(&arguments::replayable(&call.arguments)).ok()?;
+    mended.get_mut("functionCall")?.as_object_mut()?.insert("args".to_owned(), arguments);
+    Some(mended)
 }
 
 /// Whether a raw item is a part with something in it. What was said beside the content is none; an empty text without

@@ -1,6 +1,6 @@
 //! Why a candidate ended.
 
-use super::super::openai_response::ended;
+use super::super::ending::ended;
 use crate::types::{Reply, Stop};
 
 /// The reason in our words (the list of google-genai 3.6.1; it is open). `STOP` is said with calls as well, so calls

@@ -1,6 +1,6 @@
 //! A streamed interaction, put together: each step as it would have come whole.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
@@ -12,8 +12,9 @@ use super::{
             dialect::{Fold, Reading},
             json::{Int, Raw, Str},
         },
+        ending::mark_all_incomplete,
         errors,
-        openai_response::mark_all_incomplete,
+        openai_response::normal_arguments,
     },
     reply::{self, Step, WireInteraction},
 };
@@ -49,16 +50,29 @@ struct Open {
 #[derive(Debug)]
 pub(super) struct InteractionFold {
     reading: Reading,
-    steps: BTreeMap<u64, Open>,
+    /// In the order in which they began.
+    steps: Vec<Open>,
+    /// The step that an index means; the latest one when an index is used again.
+    places: HashMap<u64, usize>,
     head: Option<Box<RawValue>>,
     completed: bool,
     error: Option<ModelError>,
     unread: usize,
+    unknown: Vec<String>,
 }
 
 impl InteractionFold {
     pub(super) fn new(reading: Reading) -> Self {
-        Self { reading, steps: BTreeMap::new(), head: None, completed: false, error: None, unread: 0 }
+        Self {
+            reading,
+            steps: Vec::new(),
+            places: HashMap::new(),
+            head: None,
+            completed: false,
+            error: None,
+            unread: 0,
+            unknown: Vec::new(),
+        }
     }
 
     fn step_started(&mut self, event: &Event<'_>, sink: &dyn ReplySink) {
@@ -72,7 +86,26 @@ impl InteractionFold {
             kind if kind.ends_with("_call") => sink.on(ReplyEvent::Hosted(kind.to_owned())),
             _ => {}
         }
-        self.steps.insert(event.index.or_zero(), open);
+        self.place(event.index, open);
+    }
+
+    /// DEV-B04: a step that begins under a used index is a step of its own.
+    fn place(&mut self, index: Int, open: Open) {
+        self.places.insert(index.0.unwrap_or(self.steps.len() as u64), self.steps.len());
+        self.steps.push(open);
+    }
+
+    /// The step of an event; one that never began begins with it, as in a stream that was resumed.
+    fn step(&mut self, index: Int) -> Option<&mut Open> {
+        let known = match index.0 {
+            Some(index) => self.places.get(&index).copied(),
+            None => self.steps.len().checked_sub(1),
+        };
+        if known.is_none() {
+            self.place(index, Open::default());
+        }
+        let at = known.or(self.steps.len().checked_sub(1))?;
+        self.steps.get_mut(at)
     }
 
     fn step_continued(&mut self, event: &Event<'_>, sink: &dyn ReplySink) {
@@ -80,7 +113,9 @@ impl InteractionFold {
             self.unread += 1;
             return;
         };
-        self.steps.entry(event.index.or_zero()).or_default().add(delta, sink);
+        if let Some(step) = self.step(event.index) {
+            step.add(delta, sink);
+        }
     }
 
     fn interaction(&mut self, event: &Event<'_>) {
@@ -172,7 +207,7 @@ impl Open {
     fn finish(mut self) -> Option<Step> {
         let mut broken = None;
         if !self.arguments.is_empty() {
-            let text = std::mem::take(&mut self.arguments);
+            let text = normal_arguments(std::mem::take(&mut self.arguments));
             let replayable = arguments::replayable(&text);
             let value = serde_json::from_str(&replayable).unwrap_or_default();
             self.fields.insert("arguments".to_owned(), value);
@@ -234,7 +269,18 @@ impl Fold for InteractionFold {
             _ if parsed.error.get().is_some() => {
                 self.error.get_or_insert_with(|| errors::inside_success(event.data.as_bytes()));
             }
-            _ => self.interaction(&parsed),
+            "step.stop" => {}
+            "interaction.created" | "interaction.status_update" => self.interaction(&parsed),
+            kind => {
+                // Later versions may have other words for the same: what holds an interaction is read all the same.
+                if parsed.interaction.get().is_some() {
+                    self.interaction(&parsed);
+                }
+                let kind: String = kind.chars().take(64).collect();
+                if !self.unknown.contains(&kind) {
+                    self.unknown.push(kind);
+                }
+            }
         }
     }
 
@@ -262,9 +308,11 @@ impl Fold for InteractionFold {
             let whole = |raw: &RawValue| Step { raw: raw.to_owned(), arguments: None };
             interaction.steps().into_iter().map(whole).collect()
         } else {
-            self.steps.into_values().filter_map(Open::finish).collect()
+            self.steps.into_iter().filter_map(Open::finish).collect()
         };
         let mut reply = reply::assemble(&interaction, steps, &self.reading);
+        let left_out = |kind: String| format!("an event of the unknown type `{kind}` was left out");
+        reply.notices.extend(self.unknown.into_iter().map(left_out));
         if self.unread > 0 {
             reply.notices.push(format!("{} events of the stream could not be read", self.unread));
         }

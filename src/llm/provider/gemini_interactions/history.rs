@@ -4,7 +4,7 @@ use super::super::{
     super::{
         arguments,
         dialect::Target,
-        json::{self, Str},
+        json::{self, Raw, Str},
         names::NameMap,
     },
     gemini::mime_of,
@@ -96,7 +96,10 @@ fn write_reply(out: &mut Vec<u8>, reply: &Reply, target: &Target, names: &NameMa
             if !out.is_empty() {
                 out.push(b',');
             }
-            json::put(out, raw.get());
+            match with_valid_arguments(&item.parts, raw.get()) {
+                Some(mended) => json::value(out, &mended),
+                None => json::put(out, raw.get()),
+            }
             continue;
         }
         for part in &item.parts {
@@ -109,6 +112,25 @@ fn write_reply(out: &mut Vec<u8>, reply: &Reply, target: &Target, names: &NameMa
             }
         }
     }
+}
+
+/// The step of a call with arguments that are an object, when those it came with are not: others would have every later
+/// request refused.
+fn with_valid_arguments(parts: &[Part], raw: &str) -> Option<serde_json::Value> {
+    #[derive(serde::Deserialize)]
+    struct Given<'a> {
+        #[serde(borrow, default)]
+        arguments: Raw<'a>,
+    }
+    let Some(Part::Call(call)) = parts.first() else { return None };
+    let given: Given<'_> = serde_json::from_str(raw).ok()?;
+    if given.arguments.get().is_some_and(|arguments| arguments.starts_with('{')) {
+        return None;
+    }
+    let mut mended: serde_json::Value = serde_json::from_str(raw).ok()?;
+    let arguments = serde_json::from_str(&arguments::replayable(&call.arguments)).ok()?;
+    mended.as_object_mut()?.insert("arguments".to_owned(), arguments);
+    Some(mended)
 }
 
 fn write_call(out: &mut Vec<u8>, call: &FunctionCall, own: bool, target: &Target, names: &NameMap) {

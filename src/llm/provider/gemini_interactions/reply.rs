@@ -11,10 +11,11 @@ use super::{
             ModelError, ModelErrorKind,
             dialect::Reading,
             json::{self, Int, Raw, Str},
+            names::CallIdRule,
         },
+        ending::{ended, is_media, mark_incomplete, tell_calls_apart},
         errors,
         gemini::Generation,
-        openai_response::{ended, mark_incomplete},
     },
     step,
 };
@@ -107,6 +108,9 @@ pub(super) fn assemble(interaction: &WireInteraction<'_>, steps: Vec<Step>, read
         }
         items.push(Item { raw: Some(Arc::from(step.raw)), parts: read.parts });
     }
+    let mut notices = reading.notices.clone();
+    notices.extend(unknown(&items));
+    tell_calls_apart(&mut items, &mut notices, CallIdRule::PORTABLE);
     let usage = usage(interaction.usage, &items, reading);
     let mut reply = Reply {
         origin: (*reading.origin).clone(),
@@ -114,7 +118,7 @@ pub(super) fn assemble(interaction: &WireInteraction<'_>, steps: Vec<Step>, read
         items,
         stop: Stop::End,
         usage,
-        notices: reading.notices.clone(),
+        notices,
         carry: None,
     };
     if interaction.status.text() == "requires_continuation"
@@ -129,6 +133,18 @@ pub(super) fn assemble(interaction: &WireInteraction<'_>, steps: Vec<Step>, read
         mark_incomplete(&mut reply);
     }
     reply
+}
+
+/// A word about each step that is not known.
+fn unknown(items: &[Item]) -> impl Iterator<Item = String> {
+    items.iter().flat_map(|item| &item.parts).filter_map(|part| match part {
+        Part::Unknown { kind } if is_media(kind) => None,
+        Part::Unknown { kind } => Some(format!("a step of the unknown type `{kind}` was kept")),
+        Part::Hosted(HostedOutput { kind: HostedKind::Other(kind), .. }) => {
+            Some(format!("a call of the unknown type `{kind}` was kept; it was run by the provider"))
+        }
+        Part::Hosted(_) | Part::Text { .. } | Part::Call(_) | Part::Reasoning { .. } | Part::Refusal { .. } => None,
+    })
 }
 
 /// Puts what a hosted tool brought to its call; gives it back when there is none.
@@ -146,6 +162,9 @@ fn attach(items: &mut [Item], result: HostedOutput) -> Option<HostedOutput> {
 
 fn stop(status: &str, reply: &Reply) -> Stop {
     match status {
+        "requires_action" if reply.calls().next().is_none() => {
+            Stop::Unknown("requires_action without a call".to_owned())
+        }
         "completed" | "requires_action" | "" => ended(reply),
         "incomplete" => Stop::Length,
         "cancelled" => Stop::Failed("the provider cancelled the interaction".to_owned()),

@@ -12,8 +12,9 @@ use super::{
             dialect::{Fold, Reading},
             json::{Int, Raw, Str},
         },
+        ending::mark_all_incomplete,
         errors,
-        openai_response::mark_all_incomplete,
+        openai::message::join,
         usage,
     },
     reply,
@@ -41,6 +42,11 @@ struct Event<'a> {
     conversation_id: Str<'a>,
     #[serde(borrow)]
     usage: Raw<'a>,
+    /// Of a failure that a gateway reports in the words of Chat.
+    #[serde(borrow)]
+    error: Raw<'a>,
+    #[serde(borrow)]
+    object: Str<'a>,
 }
 
 impl Event<'_> {
@@ -63,7 +69,7 @@ struct Open {
     fields: Map<String, Value>,
     arguments: Option<String>,
     /// The pieces of a message, each with its place.
-    content: Vec<(u64, Value)>,
+    content: Vec<(u64, Vec<Value>)>,
     ended: bool,
 }
 
@@ -90,7 +96,9 @@ impl ConversationFold {
         let id = event.own_id();
         let same = |open: &Open| {
             let by_index = || open.index == event.output_index.0 || event.output_index.0.is_none();
-            open.kind == kind && if open.id.is_empty() || id.is_empty() { by_index() } else { open.id == id }
+            // One id under two indices is two calls; entries of other types keep their id and their index.
+            let by_id = || open.id == id && (kind != "function.call" || open.index.is_none() || by_index());
+            open.kind == kind && if open.id.is_empty() || id.is_empty() { by_index() } else { by_id() }
         };
         if let Some(at) = self.entries.iter().rposition(same) {
             return (at, false);
@@ -190,16 +198,9 @@ impl Open {
     /// Text goes on in the same place; every other piece stands for itself, thoughts aside.
     fn piece(&mut self, place: u64, piece: Value, sink: &dyn ReplySink) {
         show(&piece, sink);
-        let last = self.content.last_mut().filter(|(at, _)| *at == place).map(|(_, last)| last);
-        let Some(last) = last.filter(|last| last.get("type") == piece.get("type")) else {
-            return self.content.push((place, piece));
-        };
-        if let (Some(Value::String(text)), Some(Value::String(more))) = (last.get_mut("text"), piece.get("text")) {
-            return text.push_str(more);
-        }
-        match (last.get_mut("thinking"), piece.get("thinking")) {
-            (Some(Value::Array(thoughts)), Some(Value::Array(more))) => thoughts.extend(more.iter().cloned()),
-            (Some(_) | None, Some(_) | None) => self.content.push((place, piece)),
+        match self.content.last_mut().filter(|(at, _)| *at == place) {
+            Some((_, pieces)) => join(pieces, piece),
+            None => self.content.push((place, vec![piece])),
         }
     }
 
@@ -213,12 +214,13 @@ impl Open {
             entry.insert("arguments".to_owned(), arguments.as_str().into());
         }
         if self.kind == "message.output" {
-            let only_text = match self.content.as_slice() {
+            let pieces: Vec<&Value> = self.content.iter().flat_map(|(_, pieces)| pieces).collect();
+            let only_text = match pieces.as_slice() {
                 [] => Some(Value::from("")),
-                [(_, only)] if only.get("type").is_some_and(|kind| kind == "text") => only.get("text").cloned(),
+                [only] if only.get("type").is_some_and(|kind| kind == "text") => only.get("text").cloned(),
                 [..] => None,
             };
-            let list = || self.content.iter().map(|(_, piece)| piece.clone()).collect();
+            let list = || pieces.into_iter().cloned().collect();
             entry.insert("content".to_owned(), only_text.unwrap_or_else(list));
         }
         entry
@@ -273,6 +275,9 @@ impl Fold for ConversationFold {
             }
             "function.call.delta" => self.entry_event("function.call", &parsed, data, sink),
             "agent.handoff.started" | "agent.handoff.done" => self.entry_event("agent.handoff", &parsed, data, sink),
+            _ if parsed.error.get().is_some() || parsed.object.text() == "error" => {
+                self.error.get_or_insert_with(|| errors::inside_success(data.as_bytes()));
+            }
             kind => {
                 let kind = kind.to_owned();
                 self.unknown(&kind);

@@ -11,10 +11,10 @@ use super::{
             ModelError, ModelErrorKind,
             dialect::Reading,
             json::{self, Raw, Str},
+            names::CallIdRule,
         },
-        errors,
-        openai_response::ended,
-        usage,
+        ending::{ended, tell_calls_apart},
+        errors, usage,
     },
     entry,
 };
@@ -55,9 +55,10 @@ pub(super) fn assemble(
     mut items: Vec<Item>,
     usage: Option<Usage>,
     reading: &Reading,
-    notices: Vec<String>,
+    mut notices: Vec<String>,
 ) -> Reply {
     entry::give_sources(&mut items);
+    tell_calls_apart(&mut items, &mut notices, CallIdRule::MISTRAL);
     let origin = (*reading.origin).clone();
     let mut reply = Reply { origin, id, items, stop: Stop::End, usage, notices, carry: None };
     reply.stop = stop(&reply);
@@ -67,7 +68,7 @@ pub(super) fn assemble(
 /// There is no finish reason on this surface: what is there, and what came last, tells how it ended.
 fn stop(reply: &Reply) -> Stop {
     let ended = ended(reply);
-    if ended != Stop::End {
+    if matches!(ended, Stop::ToolCalls | Stop::Refused) {
         return ended;
     }
     let last = reply.items.last().and_then(|item| item.parts.first());

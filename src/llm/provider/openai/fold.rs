@@ -8,6 +8,7 @@ use super::{
             ModelError, ModelErrorKind, ReplySink, SseEvent,
             dialect::{Fold, Reading},
         },
+        ending::{ended, mark_all_incomplete},
         errors, usage,
     },
     message::{Message, WireMessage},
@@ -44,6 +45,13 @@ impl ChatFold {
             more_choices: false,
             started: false,
             done: false,
+        }
+    }
+
+    /// An event was none of the format.
+    fn unread(&mut self) {
+        if !self.notices.iter().any(|notice| notice == reply::UNREAD) {
+            self.notices.push(reply::UNREAD.to_owned());
         }
     }
 
@@ -169,14 +177,18 @@ fn known_only(raw: &RawValue) -> bool {
 impl Fold for ChatFold {
     fn push(&mut self, event: SseEvent<'_>, sink: &dyn ReplySink) {
         let data = event.data.trim();
-        if data == "[DONE]" {
-            self.done = true;
-            return;
+        match data {
+            "" => return,
+            "[DONE]" => return self.done = true,
+            _ => {}
         }
-        let Ok(chunk) = serde_json::from_str::<WireCompletion<'_>>(data) else { return };
+        let Ok(chunk) = serde_json::from_str::<WireCompletion<'_>>(data) else { return self.unread() };
         if chunk.failed() || event.name == "error" {
             self.error.get_or_insert_with(|| errors::inside_success(data.as_bytes()));
             return;
+        }
+        if !chunk.is_known() {
+            return self.unread();
         }
         if self.head.id.is_none() {
             self.head.id = chunk.id.some().map(str::to_owned);
@@ -229,9 +241,9 @@ impl Fold for ChatFold {
         let mut reply = reply::assemble(head, message, raw, &reading, notices);
         if cut {
             reply.stop = Stop::Failed("the stream broke off before the reply was complete".to_owned());
-            super::super::openai_response::mark_all_incomplete(&mut reply);
+            mark_all_incomplete(&mut reply);
         } else if no_reason {
-            reply.stop = super::super::openai_response::ended(&reply);
+            reply.stop = ended(&reply);
         }
         Ok(reply)
     }

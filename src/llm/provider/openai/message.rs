@@ -113,12 +113,22 @@ pub(in super::super) struct Message {
     unknown: Vec<String>,
     /// Reads calls out of the text, where models print them.
     tagged: Option<TaggedReader>,
+    /// The content as it goes back, once a piece of it is no text.
+    pieces: Vec<Value>,
+    /// It came in one piece: each call in it is a call of its own.
+    whole: bool,
 }
 
 impl Message {
     /// A message of which nothing has come yet.
     pub(in super::super) fn new(reading: &Reading) -> Self {
         Self { tagged: reading.tagged_calls.then(TaggedReader::default), ..Self::default() }
+    }
+
+    /// Takes a message that came in one piece.
+    pub(in super::super) fn take_whole(&mut self, wire: &WireMessage<'_>, reading: &Reading) {
+        self.whole = true;
+        self.take(wire, reading, &());
     }
 
     /// Takes a message or the next delta of one.
@@ -200,10 +210,14 @@ impl Message {
 
     fn content(&mut self, raw: Raw<'_>, reading: &Reading, sink: &dyn ReplySink) {
         if let Some(text) = raw.read::<Cow<'_, str>>() {
+            if !self.pieces.is_empty() && !text.is_empty() {
+                join(&mut self.pieces, serde_json::json!({"type": "text", "text": text}));
+            }
             return self.say(&text, reading, sink);
         }
-        for piece in raw.list() {
-            let Some(piece) = piece.read::<Piece<'_>>() else { continue };
+        for raw in raw.list() {
+            let Some(piece) = raw.read::<Piece<'_>>() else { continue };
+            self.keep(raw, &piece);
             match piece.kind.text() {
                 "thinking" => {
                     self.reasoned = true;
@@ -217,6 +231,19 @@ impl Message {
                 "reference" => {}
                 kind => self.unknown.push(kind.to_owned()),
             }
+        }
+    }
+
+    /// Keeps a piece of a streamed content for the way back: all of them from the first that is no text.
+    fn keep(&mut self, raw: Raw<'_>, piece: &Piece<'_>) {
+        if self.whole || (self.pieces.is_empty() && piece.kind.text() == "text") {
+            return;
+        }
+        if self.pieces.is_empty() && !self.text.is_empty() {
+            self.pieces.push(serde_json::json!({"type": "text", "text": self.text}));
+        }
+        if let Some(piece) = raw.read::<Value>() {
+            join(&mut self.pieces, piece);
         }
     }
 
@@ -238,9 +265,15 @@ impl Message {
     /// DEV-B04: whose fragment it is, by id first, then by index, then by the order of beginnings. Later fragments
     /// come with the id absent, empty or repeated; the first one that says something counts.
     fn place(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        if self.whole {
+            return None;
+        }
         let of_index = |index| self.calls.iter().rposition(|call| call.index == Some(index));
         if !id.is_empty() {
-            let same = self.calls.iter().position(|call| call.id == id);
+            // A beginning under another index is another call, even with an id that was used.
+            let other =
+                |call: &Call| !name.is_empty() && index.is_some() && call.index.is_some() && call.index != index;
+            let same = self.calls.iter().rposition(|call| call.id == id && !other(call));
             let nameless =
                 || index.and_then(of_index).filter(|at| self.calls.get(*at).is_some_and(|call| call.id.is_empty()));
             return same.or_else(nameless);
@@ -357,7 +390,11 @@ impl Message {
     pub(in super::super) fn to_wire(&self, more: Map<String, Value>) -> Map<String, Value> {
         let mut fields = Map::new();
         fields.insert("role".to_owned(), "assistant".into());
-        let content = if self.text.is_empty() { Value::Null } else { self.text.clone().into() };
+        let content = match (self.pieces.is_empty(), self.text.is_empty()) {
+            (false, _) => self.pieces.clone().into(),
+            (true, true) => Value::Null,
+            (true, false) => self.text.clone().into(),
+        };
         fields.insert("content".to_owned(), content);
         fields.extend(more);
         if !self.refusal.is_empty() {
@@ -381,6 +418,28 @@ const MADE_IDS: super::super::super::names::CallIdRule = super::super::super::na
 
 fn text_of(raw: Raw<'_>) -> String {
     raw.text_or_json().unwrap_or_default()
+}
+
+/// Adds a piece of content. A text goes on in a text before it, a thought in a thought.
+pub(in super::super) fn join(list: &mut Vec<Value>, piece: Value) {
+    let Some(last) = list.last_mut().filter(|last| last.get("type") == piece.get("type")) else {
+        return list.push(piece);
+    };
+    if let (Some(Value::String(text)), Some(Value::String(more))) = (last.get_mut("text"), piece.get("text")) {
+        return text.push_str(more);
+    }
+    let Value::Object(mut piece) = piece else { return list.push(piece) };
+    let (Some(Value::Array(thoughts)), Some(Value::Array(_))) = (last.get_mut("thinking"), piece.get("thinking"))
+    else {
+        return list.push(Value::Object(piece));
+    };
+    if let Some(Value::Array(more)) = piece.shift_remove("thinking") {
+        more.into_iter().for_each(|thought| join(thoughts, thought));
+    }
+    // What comes with the last piece of it (its signature) is that of the whole.
+    if let Some(fields) = last.as_object_mut() {
+        fields.extend(piece);
+    }
 }
 
 /// Appends the sources that are not there yet.

@@ -11,10 +11,10 @@ use super::{
             ModelError, ModelErrorKind,
             dialect::Reading,
             json::{self, Int, Raw, Str},
+            names::CallIdRule,
         },
-        errors,
-        openai_response::{ended, mark_incomplete},
-        usage,
+        ending::{ended, mark_incomplete, tell_calls_apart},
+        errors, usage,
     },
     fold::MoreFields,
     hosted,
@@ -69,6 +69,12 @@ impl WireCompletion<'_> {
         self.error.get().is_some() || self.object.text() == "error" || flat
     }
 
+    /// Whether anything of it belongs to the format.
+    pub(in super::super) fn is_known(&self) -> bool {
+        let listed = [self.choices, self.usage, self.web_search, self.search_results, self.search_info, self.citations];
+        listed.iter().any(|raw| raw.get().is_some()) || self.id.some().is_some()
+    }
+
     /// Hands the sources listed beside the message to it.
     pub(in super::super) fn give_sources(&self, message: &mut Message) {
         let found = [self.search_results, self.web_search].map(hosted::sources).into_iter().flatten();
@@ -104,6 +110,9 @@ pub(in super::super) struct WireChoice<'a> {
     pub(in super::super) usage: Raw<'a>,
 }
 
+/// What is said when an event is unknown or no JSON.
+pub(in super::super) const UNREAD: &str = "an event of an unknown type was left out";
+
 /// What is said when there are several choices.
 pub(in super::super) const MORE_CHOICES: &str = "further choices were left unread";
 
@@ -123,7 +132,7 @@ pub(in super::super) fn parse(body: &[u8], reading: &Reading) -> Result<Reply, M
     let wire: WireMessage<'_> =
         serde_json::from_str(raw.get()).map_err(|error| bad(format!("the message cannot be read: {error}")))?;
     let mut message = Message::new(reading);
-    message.take(&wire, reading, &());
+    message.take_whole(&wire, reading);
     completion.give_sources(&mut message);
     let mut notices = reading.notices.clone();
     let mut more = MoreFields::default();
@@ -165,10 +174,12 @@ pub(in super::super) fn assemble(
     let raw = if message.end_text(reading, &(), &mut notices) { None } else { raw };
     message.name_calls(head.id.as_deref().unwrap_or_default());
     let parts = message.parts(reading, &mut notices);
+    let mut items = vec![Item { raw: raw.map(Arc::from), parts }];
+    tell_calls_apart(&mut items, &mut notices, CallIdRule::PORTABLE);
     let mut reply = Reply {
         origin: (*reading.origin).clone(),
         id: head.id,
-        items: vec![Item { raw: raw.map(Arc::from), parts }],
+        items,
         stop: Stop::End,
         usage: head.usage,
         notices,

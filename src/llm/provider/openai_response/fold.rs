@@ -16,6 +16,7 @@ use super::{
             dialect::{Fold, Reading},
             json::{Int, Raw, Str},
         },
+        ending::mark_all_incomplete,
         errors,
     },
     item::{self, WireItem},
@@ -213,7 +214,7 @@ impl ResponseFold {
                 None => Item { raw: None, parts: open.into_parts() },
             });
         }
-        Reply {
+        let mut reply = Reply {
             origin: (*self.reading.origin).clone(),
             id: self.response_id,
             items,
@@ -221,7 +222,9 @@ impl ResponseFold {
             usage: None,
             notices,
             carry: None,
-        }
+        };
+        mark_all_incomplete(&mut reply);
+        reply
     }
 }
 

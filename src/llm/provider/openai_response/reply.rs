@@ -11,12 +11,14 @@ use super::{
             ModelError, ModelErrorKind,
             dialect::Reading,
             json::{self, Raw, Str},
+            names::CallIdRule,
         },
+        ending::{ended, mark_incomplete, tell_calls_apart},
         errors, usage,
     },
     item::{self, OutputOf},
 };
-use crate::types::{FunctionCall, HostedKind, HostedOutput, HostedStatus, Item, Part, Reply, Stop};
+use crate::types::{HostedKind, HostedOutput, HostedStatus, Item, Part, Reply, Stop};
 
 /// A response object as it lies on the wire. Items stay text until each is read on its own.
 #[derive(Debug, Default, Deserialize)]
@@ -83,6 +85,7 @@ pub(super) fn assemble(response: &WireResponse<'_>, raws: Vec<&RawValue>, readin
     for (at, output) in outputs {
         attach(&mut items, at, output);
     }
+    tell_calls_apart(&mut items, &mut notices, CallIdRule::PORTABLE);
     waiting.retain(|(at, _)| items.get(*at).is_some_and(unfinished));
     let waits = !waiting.is_empty();
     notices.extend(waiting.into_iter().map(|(_, why)| why));
@@ -160,35 +163,5 @@ fn stop(response: &WireResponse<'_>, reply: &Reply) -> Stop {
         }
         "cancelled" => Stop::Failed("the provider cancelled the response".to_owned()),
         other => Stop::Unknown(other.to_owned()),
-    }
-}
-
-/// How a reply that is complete ended, told by what is in it.
-pub(in super::super) fn ended(reply: &Reply) -> Stop {
-    let refused = reply.parts().any(|part| matches!(part, Part::Refusal { .. }));
-    if reply.calls().next().is_some() {
-        Stop::ToolCalls
-    } else if refused {
-        Stop::Refused
-    } else {
-        Stop::End
-    }
-}
-
-/// DEV-B03: the output ended inside a call, unless its arguments are whole.
-pub(in super::super) fn mark_incomplete(reply: &mut Reply) {
-    for_each_call(reply, |call| call.complete = super::history::is_object(&call.arguments));
-}
-
-/// The stream broke off: no call can be trusted, since more of its arguments may have been on the way.
-pub(in super::super) fn mark_all_incomplete(reply: &mut Reply) {
-    for_each_call(reply, |call| call.complete = false);
-}
-
-fn for_each_call(reply: &mut Reply, mut change: impl FnMut(&mut FunctionCall)) {
-    for part in reply.items.iter_mut().flat_map(|item| &mut item.parts) {
-        if let Part::Call(call) = part {
-            change(call);
-        }
     }
 }
