@@ -9,7 +9,7 @@ use std::sync::{
 };
 
 use agcore::{
-    capability::Capability,
+    capability::{Approval, Capability},
     runtime::{Runtime, RuntimeError},
     turn::{ApprovalAnswer, Company, TurnEnd, TurnError},
     types::{RiskClass, ToolError},
@@ -56,8 +56,11 @@ pub async fn story() -> Result<Story, Failed> {
             Ok::<_, ToolError>(format!("refunded, because: {}", refund.query))
         }
     };
-    let contract =
-        Capability::function("orders.refund_by_request").description("Refunds an order").risk(RiskClass::BusinessWrite);
+    // Without this a write that the user asked for in full would run: here it takes the manager each time.
+    let contract = Capability::function("orders.refund_by_request")
+        .description("Refunds an order")
+        .risk(RiskClass::BusinessWrite)
+        .approval(Approval::Always);
     let runtime = Runtime::builder().function_as(contract, refund).build()?;
 
     let waiting = runtime.turn("Refund my order, it arrived broken").run().await?;

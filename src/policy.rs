@@ -23,7 +23,8 @@
 //!
 //! Variables of `when`: `principal.{tenant, user, roles, scopes}`, `capability.{id, intent, namespace, risk,
 //! side_effect, mode, cost_class, trust, data_classes, pii_allowed, idempotency_key_required}`, `turn.{tainted,
-//! data_classes, tool_calls, data_class, region, provider, model, trigger, requires_approval_for_write, tainted_by}`,
+//! data_classes, tool_calls, data_class, region, provider, model, trigger, requires_approval_for_write, tainted_by,
+//! injection_score}`,
 //! `user.{spoke, asks, asked, names_hosts}` (what the user's words ask for; whether they ask for what this capability does),
 //! `call.{from_user, anchored, unnamed, from_untrusted, new_host}` (where its values come from), `args`, `resource` (empty when there was no look-up) and `tool_name`. Functions: `size`, `contains`, `startsWith`,
 //! `endsWith`, `matches` (with a literal pattern), `int`, `double`, `string`, and the macros `has`, `all`, `exists`,

@@ -17,8 +17,9 @@ mod select;
 use crate::{
     capability::OutputSpec,
     policy::Obligation,
+    scan::Scanner,
     secret::Redactor,
-    types::{CallId, CitationSource, ErrorCode, Projection, Tokens, ToolError, ToolOutput},
+    types::{CallId, CitationSource, ErrorCode, HostedOutput, Projection, Tokens, ToolError, ToolOutput},
 };
 
 pub use artifact::{Artifact, ArtifactError, ArtifactStore, DiskArtifacts, MemoryArtifacts, Slice};
@@ -67,6 +68,10 @@ pub struct Projected {
     pub projection: Projection,
     /// How many tokens it counts, by the upper estimate of [`crate::text::cut::tokens`].
     pub tokens: Tokens,
+    /// Whether it holds words of an untrusted source: they are fenced then, and taint the turn.
+    pub untrusted: bool,
+    /// How much those words look like they hold instructions (see [`crate::scan`]), in thousandths; 0 for trusted results.
+    pub injection_score: u16,
     /// What to store before the projection is used. Should storing fail, project again with `keep_artifacts` off.
     pub artifacts: Vec<Artifact>,
 }
@@ -77,6 +82,16 @@ pub fn project(input: &ProjectionInput<'_>, result: Result<&ToolOutput, &ToolErr
         Ok(output) => compose::success(input, output),
         Err(error) => compose::failure(input, error),
     }
+}
+
+/// How much what hosted tools brought looks like it holds instructions, in thousandths: the worst of them counts. The
+/// provider's model has read it already, so it is scored and not marked.
+pub fn hosted_score<'a>(outputs: impl Iterator<Item = &'a HostedOutput>) -> u16 {
+    let texts = outputs.flat_map(|output| {
+        let named = output.sources.iter().flat_map(|source| [&source.title, &source.quote]);
+        named.chain([&output.output]).flatten()
+    });
+    texts.map(|text| Scanner::scan(text).thousandths()).max().unwrap_or(0)
 }
 
 /// Whether an output names the sources its capability promises. To be asked right after the call, before its outcome is

@@ -86,6 +86,24 @@ impl Report {
     pub fn is_suspicious(&self) -> bool {
         self.score >= THRESHOLD
     }
+
+    /// The score in thousandths, as journals and rules keep it.
+    pub fn thousandths(&self) -> u16 {
+        // The score lies between 0 and 1.
+        (self.score * 1000.0).round() as u16
+    }
+
+    /// One line for a warning: the score, the place and the weightiest reasons.
+    pub fn summary(&self) -> String {
+        let mut reasons: Vec<&str> = Vec::new();
+        for finding in &self.findings {
+            if reasons.len() < 3 && finding.weight > 0.0 && !reasons.contains(&finding.what.as_str()) {
+                reasons.push(&finding.what);
+            }
+        }
+        let place = self.span.as_ref().map_or_else(String::new, |span| format!(", bytes {}-{}", span.start, span.end));
+        format!("it may hold instructions to a model (score {:.2}{place}): {}", self.score, reasons.join("; "))
+    }
 }
 
 /// From this score on, a text is taken to hold an instruction.

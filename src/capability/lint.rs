@@ -2,8 +2,13 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
 use super::{check, contract::Capability, draft::placeholder, error::Problem, intents};
-use crate::types::ExecutionMode;
+use crate::{
+    scan::{self, Scanner},
+    types::ExecutionMode,
+};
 
 /// Whose capability it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,8 +148,12 @@ pub fn lint(capability: &Capability, origin: Origin) -> Vec<Finding> {
         check::problems(capability).into_iter().map(|problem| Finding::new(Severity::Error, problem)).collect();
     found.extend(name_problem(capability, origin));
     let warnings = [namespace_problem(capability, origin), grouping_problem(capability)];
-    let warnings =
-        warnings.into_iter().flatten().chain(wording_problems(capability)).chain(output_problems(capability));
+    let warnings = warnings
+        .into_iter()
+        .flatten()
+        .chain(wording_problems(capability))
+        .chain(output_problems(capability))
+        .chain(planted_problems(capability, origin));
     found.extend(warnings.map(|problem| Finding::new(Severity::Warning, problem)));
     found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     found
@@ -240,6 +249,51 @@ fn wording_problems(capability: &Capability) -> Vec<Problem> {
         found.push(Problem::new("silent_parameters", message).hint("say what each is, in which unit or form"));
     }
     found
+}
+
+/// Instructions to a model in the texts of somebody else's tool, and what they hide.
+pub(super) fn planted_problems(capability: &Capability, origin: Origin) -> Vec<Problem> {
+    if origin == Origin::Own {
+        return Vec::new();
+    }
+    let mut texts = vec![("the description".to_owned(), capability.description.as_str())];
+    describe(&capability.input.schema, "", &mut texts);
+    texts.iter().filter_map(|(place, text)| planted(place, text)).collect()
+}
+
+fn planted(place: &str, text: &str) -> Option<Problem> {
+    let report = Scanner::scan(text);
+    // A tool's own text tells a model how to call it and what comes back: that alone is no sign.
+    let own = |kind| matches!(kind, scan::Kind::Command | scan::Kind::Steer | scan::Kind::Urgency);
+    if report.is_suspicious() && report.findings.iter().any(|finding| !own(finding.kind)) {
+        let problem = Problem::new("planted_instructions", format!("{place} is suspicious: {}", report.summary()));
+        return Some(problem.hint("read it with care before you let a model see it"));
+    }
+    let hidden = report.findings.iter().find(|finding| finding.kind == scan::Kind::Hidden)?;
+    let (start, end) = (hidden.span.start, hidden.span.end);
+    let problem = Problem::new("hidden_characters", format!("{place} {} at bytes {start}-{end}", hidden.what));
+    Some(problem.hint("ask the maker of the tool why, and take them out"))
+}
+
+/// The texts of a schema that a model reads, each with where it stands.
+fn describe<'a>(schema: &'a Value, pointer: &str, texts: &mut Vec<(String, &'a str)>) {
+    match schema {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let pointer = format!("{pointer}/{name}");
+                if let (Value::String(text), "description" | "title") = (value, name.as_str()) {
+                    texts.push((format!("`{pointer}` of the input schema"), text));
+                }
+                describe(value, &pointer, texts);
+            }
+        }
+        Value::Array(values) => {
+            for (number, value) in values.iter().enumerate() {
+                describe(value, &format!("{pointer}/{number}"), texts);
+            }
+        }
+        Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Null => {}
+    }
 }
 
 fn output_problems(capability: &Capability) -> Vec<Problem> {

@@ -8,7 +8,7 @@ use super::{
     embedded,
     error::{CapabilityError, Place, Problem},
     intents,
-    lint::{Origin, Severity, name_problem},
+    lint::{Origin, Severity, name_problem, planted_problems},
     load::{self, Catalog, Entry},
 };
 use crate::types::{CapabilityId, FastMap, Intent};
@@ -305,6 +305,11 @@ impl Assembly {
 
     fn freeze(self) -> Registry {
         let all: Vec<Arc<Capability>> = self.held.into_values().map(|(capability, _)| capability).collect();
+        for capability in &all {
+            for problem in planted_problems(capability, Origin::of(capability)) {
+                tracing::warn!(capability = %capability.id, code = problem.code, "{}", problem.message);
+            }
+        }
         let by_id = all.iter().enumerate().map(|(place, capability)| (capability.id.clone(), place)).collect();
         let mut by_intent: FastMap<Intent, Vec<Arc<Capability>>> = FastMap::default();
         for capability in &all {

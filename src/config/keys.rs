@@ -83,7 +83,7 @@ pub const KEYS: &[Key] = &[
     key(
         "limits.requires_approval_for_write",
         Kind::Switch,
-        "whether business writes and destructive calls wait for a person",
+        "whether business writes that the user did not name in full wait for a person",
     ),
     key("limits.tool_timeout_ms", Kind::Count, "time for one tool call"),
     key("limits.approval_ttl_ms", Kind::Count, "how long a question to a person stands"),

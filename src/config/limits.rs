@@ -70,7 +70,8 @@ pub struct Limits {
     pub max_context_tokens_from_tools: Tokens,
     /// A failed call of one tool is tried again at most this many times. 2; up to 20.
     pub max_same_tool_retries: u32,
-    /// Whether business writes and destructive calls wait for a person. True.
+    /// Whether business writes wait for a person, but for what the user asked for and named in full. True. Destructive calls
+    /// always do.
     pub requires_approval_for_write: bool,
     /// How long one tool call may take when its contract does not say. 15,000 ms; up to 1 h.
     #[serde(rename = "tool_timeout_ms")]

@@ -55,8 +55,12 @@ pub struct TurnFacts {
     pub model: String,
     /// Whether the answer must, may or must not be looked up.
     pub trigger: Trigger,
-    /// Whether writes of high risk wait for a person (limit `requires_approval_for_write`).
+    /// Whether business writes that the user did not name in full wait for a person (limit `requires_approval_for_write`).
     pub requires_approval_for_write: bool,
+    /// How much the worst of what untrusted sources said looks like it holds instructions (see [`crate::scan`]), in
+    /// thousandths.
+    #[serde(default)]
+    pub injection_score: u16,
     /// What the user said.
     #[serde(skip)]
     pub said: Arc<Said>,

@@ -290,6 +290,7 @@ struct GivenTurn {
     model: Option<String>,
     trigger: Option<Trigger>,
     requires_approval_for_write: Option<bool>,
+    injection_score: f32,
     /// What the user said.
     said: String,
     /// What untrusted results said.
@@ -322,6 +323,8 @@ impl GivenTurn {
             model: self.model.clone().unwrap_or_else(|| "gpt-5.2".to_owned()),
             trigger: self.trigger.unwrap_or(Trigger::Auto),
             requires_approval_for_write: self.requires_approval_for_write.unwrap_or(true),
+            // From 0 to 1, as conditions see it.
+            injection_score: (self.injection_score.clamp(0.0, 1.0) * 1000.0).round() as u16,
             said: Arc::new(Said::new(self.said.as_str())),
             heard: self.heard.iter().map(GivenHeard::build).collect(),
         }

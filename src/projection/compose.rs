@@ -7,6 +7,7 @@ use super::{
     piece::{Piece, keeps},
 };
 use crate::{
+    scan::Scanner,
     text::cut,
     types::{Citation, ErrorCode, Projection, ProjectionKind, Tokens, ToolError, ToolOutput, Trust},
 };
@@ -45,7 +46,8 @@ pub(super) fn success(input: &ProjectionInput<'_>, output: &ToolOutput) -> Proje
     } else {
         String::new()
     };
-    let made = Made { body, notes, fenced, citations, artifacts, warnings };
+    let injection_score = scan(fenced, &body, &mut warnings);
+    let made = Made { body, notes, fenced, citations, artifacts, warnings, injection_score };
     made.finish(input)
 }
 
@@ -78,7 +80,21 @@ pub(super) fn failure(input: &ProjectionInput<'_>, error: &ToolError) -> Project
         retry_after: error.retry_after,
     };
     let body = masked.for_model(input.call_id);
-    Made { body, notes: String::new(), fenced, citations: Vec::new(), artifacts: Vec::new(), warnings }.finish(input)
+    let injection_score = scan(fenced, &body, &mut warnings);
+    let (notes, citations, artifacts) = (String::new(), Vec::new(), Vec::new());
+    Made { body, notes, fenced, citations, artifacts, warnings, injection_score }.finish(input)
+}
+
+/// Looks for instructions in what a model is shown of an untrusted result.
+fn scan(untrusted: bool, body: &str, warnings: &mut Vec<String>) -> u16 {
+    if !untrusted {
+        return 0;
+    }
+    let report = Scanner::scan(body);
+    if report.is_suspicious() {
+        warnings.push(report.summary());
+    }
+    report.thousandths()
 }
 
 /// Whether the words of such an error come from the tool. The words of the others are agcore's own.
@@ -193,6 +209,7 @@ struct Made {
     citations: Vec<Citation>,
     artifacts: Vec<Artifact>,
     warnings: Vec<String>,
+    injection_score: u16,
 }
 
 impl Made {
@@ -218,7 +235,13 @@ impl Made {
             artifact_refs: self.artifacts.iter().map(|artifact| artifact.reference().clone()).collect(),
             warnings: self.warnings,
         };
-        Projected { projection, tokens, artifacts: self.artifacts }
+        Projected {
+            projection,
+            tokens,
+            untrusted: self.fenced,
+            injection_score: self.injection_score,
+            artifacts: self.artifacts,
+        }
     }
 
     fn content(&self, input: &ProjectionInput<'_>) -> String {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::{
     llm::{Conversation, ModelError, ModelRequest, ToolDef},
+    projection,
     types::{DurationMs, MicroUsd, Reply},
 };
 
@@ -160,7 +161,9 @@ impl Driver<'_> {
     fn replied(&mut self, number: u32, reply: Reply, latency: DurationMs) -> Result<(), TurnError> {
         let usage = reply.usage.unwrap_or_default();
         let cost = self.parts.model.price(&usage);
-        self.log.record(Event::ModelReplied(ModelReplied { number, reply: Arc::new(reply), cost, latency }))
+        let injection_score = projection::hosted_score(reply.hosted());
+        let reply = Arc::new(reply);
+        self.log.record(Event::ModelReplied(ModelReplied { number, reply, cost, latency, injection_score }))
     }
 
     fn failed(&mut self, number: u32, error: ModelError, latency: DurationMs) -> Result<(), TurnError> {

@@ -33,6 +33,7 @@ pub(super) fn facts(turn: &Turn) -> TurnFacts {
         model: started.model.model.to_string(),
         trigger: turn.prepared().map_or(Trigger::Auto, |prepared| prepared.report.trigger),
         requires_approval_for_write: turn.limits().requires_approval_for_write,
+        injection_score: turn.injection_score(),
         said: Arc::clone(turn.said()),
         heard: turn.heard().to_vec(),
     }

@@ -262,6 +262,9 @@ pub struct ModelReplied {
     pub cost: Option<MicroUsd>,
     /// How long it took.
     pub latency: DurationMs,
+    /// How much what hosted tools brought looks like it holds instructions, in thousandths.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub injection_score: u16,
 }
 
 /// The model call brought no reply.
@@ -446,6 +449,9 @@ pub struct CallOutcome {
     /// Whether untrusted content came with it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub untrusted: bool,
+    /// How much it looks like it holds instructions, in thousandths; 0 for trusted content.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub injection_score: u16,
     /// The classes of data it brought.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_classes: Vec<DataClass>,
@@ -591,6 +597,7 @@ impl CallOutcome {
             latency: DurationMs(0),
             cost: MicroUsd::ZERO,
             untrusted: false,
+            injection_score: 0,
             data_classes: Vec::new(),
         }
     }

@@ -58,6 +58,7 @@ pub struct Turn {
     ledger: Ledger,
     usage: Usage,
     tainted: bool,
+    injection_score: u16,
     /// The user's own words, put together when they are first wanted.
     said: OnceLock<Arc<Said>>,
     heard: Vec<Arc<Heard>>,
@@ -110,6 +111,7 @@ impl Turn {
             ledger: Ledger::default(),
             usage: Usage::default(),
             tainted: started.tainted,
+            injection_score: 0,
             said: OnceLock::new(),
             heard: Vec::new(),
             data_classes: started.data_classes.iter().copied().collect(),
@@ -258,6 +260,7 @@ impl Turn {
         self.history.push(Entry::Reply(Arc::clone(&reply)));
         let hosted = reply.hosted().next().is_some();
         self.tainted |= hosted;
+        self.injection_score = self.injection_score.max(replied.injection_score);
         self.heard.extend(reply.hosted().map(|output| Arc::new(Heard::hosted(replied.number, output))));
         self.sources.extend(reply.hosted().flat_map(|output| output.sources.iter().cloned()));
         self.last_reply = Some(Arc::clone(&reply));

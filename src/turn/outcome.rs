@@ -79,7 +79,8 @@ pub(super) async fn of(
         redactor: &parts.redactor,
         keep_artifacts: true,
     };
-    let Projected { mut projection, tokens, .. } = project_and_keep(parts, turn, input, result).await;
+    let Projected { mut projection, tokens, untrusted, injection_score, .. } =
+        project_and_keep(parts, turn, input, result).await;
     if !capability.execution.polling && turn.repeats(call, &result_digest) > 0 {
         projection.content.push_str(REPEATED);
     }
@@ -99,7 +100,8 @@ pub(super) async fn of(
         attempts: attempted.attempts,
         latency: attempted.latency,
         cost: if attempted.started { capability.governance.cost } else { MicroUsd::ZERO },
-        untrusted: ok && capability.output.trust == Trust::Untrusted,
+        untrusted,
+        injection_score,
         data_classes: if ok { capability.governance.data_classes.clone() } else { Vec::new() },
         error: result.err().cloned(),
     }

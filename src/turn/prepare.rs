@@ -101,6 +101,7 @@ fn turn_facts(started: &Started, trigger: Trigger) -> TurnFacts {
         model: started.model.model.to_string(),
         trigger,
         requires_approval_for_write: started.limits.requires_approval_for_write,
+        injection_score: 0,
         said: Arc::new(Said::new(said(started))),
         heard: Vec::new(),
     }

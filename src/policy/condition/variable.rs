@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use cel::{
     common::{
-        types::{CelBool, CelInt, CelList, CelString},
+        types::{CelBool, CelDouble, CelInt, CelList, CelString},
         value::{CowVal, Val},
     },
     context::VariableResolver,
@@ -85,7 +85,7 @@ pub(super) const TOOL_NAME: &str = "tool_name";
 
 /// Every field: root, name, type.
 pub(in super::super) const FIELDS: &[(&str, &str, Ty)] = {
-    use Kind::{Bool, Int, Text, Word};
+    use Kind::{Bool, Double, Int, Text, Word};
     use Ty::{List, One};
     &[
         ("principal", "tenant", One(Text)),
@@ -113,6 +113,7 @@ pub(in super::super) const FIELDS: &[(&str, &str, Ty)] = {
         ("turn", "trigger", One(Word(Words::Trigger))),
         ("turn", "requires_approval_for_write", One(Bool)),
         ("turn", "tainted_by", List(Text)),
+        ("turn", "injection_score", One(Double)),
         ("user", "spoke", One(Bool)),
         ("user", "asks", List(Word(Words::Action))),
         ("user", "asked", One(Word(Words::Asked))),
@@ -225,6 +226,7 @@ impl VariableResolver for Scope<'_, '_> {
             "turn.trigger" => text(turn.trigger.as_str()),
             "turn.requires_approval_for_write" => flag(turn.requires_approval_for_write),
             "turn.tainted_by" => texts(turn.heard.iter().map(|heard| heard.capability.as_str())),
+            "turn.injection_score" => CowVal::owned(CelDouble::from(f64::from(turn.injection_score) / 1000.0)),
             "user.spoke" => flag(!turn.said.is_empty()),
             "user.asks" => texts(turn.said.asks().map(Action::as_str)),
             "user.asked" => text(self.facts.asked().as_str()),

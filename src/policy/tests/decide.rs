@@ -143,8 +143,21 @@ fn an_operator_lifts_a_question_for_some_calls_and_never_a_floor() {
     assert_eq!(ask(&format!("{support}, stage: expose")), said(Outcome::Ask, "risk.business_write", 0));
     assert_eq!(
         ask(&format!("{support}, args: {{amount: 5}}, turn: {{tainted: true}}")),
-        said(Outcome::Ask, "taint.business_write", 1)
+        said(Outcome::Ask, "taint.business_write", 0)
     );
+}
+
+#[test]
+fn a_rule_may_look_at_the_score_of_what_was_read() {
+    let gate = gate(
+        "rules: [{id: planted, when: 'turn.injection_score >= 0.8', then: deny, because: what was read holds instructions}]",
+    );
+    let ask = |score: f32| {
+        let given =
+            format!("{{capability: {{id: a.b, risk: read_only}}, turn: {{tainted: true, injection_score: {score}}}}}");
+        question(&given).ask(&gate).outcome
+    };
+    assert_eq!((ask(0.8), ask(0.79)), (Outcome::Deny, Outcome::Allow));
 }
 
 #[test]
@@ -297,7 +310,7 @@ fn an_answer_says_whether_the_tool_is_shown() {
 
 #[test]
 fn an_explanation_names_every_rule_and_its_reason() {
-    let rules = "rules: [{id: my.sends, match: {capability: mail.*}, then: {outcome: allow, cap_calls: 2, redact: [to]}, lifts: [risk.business_write], because: mail is fine}]";
+    let rules = "rules: [{id: my.sends, match: {capability: mail.*}, then: {outcome: allow, cap_calls: 2, redact: [to]}, lifts: [taint.business_write], because: mail is fine}]";
     let gate = Gate::load(&[DEFAULT_RULES, ("mine.yaml", rules)]).unwrap();
     let question = question(
         "{capability: {id: mail.send, intent: email.send, risk: business_write, max_calls_per_turn: 5}, turn: {tainted: true}}",
@@ -306,12 +319,11 @@ fn an_explanation_names_every_rule_and_its_reason() {
     assert_eq!(
         gate.explain(&gate.decide(&request), &request),
         "\
-ask: mail.send (email.send, business_write) for local/local, to be called, after untrusted content
-  because something untrusted was read in this turn and may have asked for this change (`taint.business_write`)
+allow: mail.send (email.send, business_write) for local/local, to be called, after untrusted content
+  because mail is fine (`my.sends`)
   matched  `builtin.max_calls` (the capability's contract)
-  matched  `taint.business_write` (ask, policies/default.yaml): something untrusted was read in this turn and may have asked for this change
   matched  `my.sends` (allow, mine.yaml): mail is fine
-  lifted   `risk.business_write` (ask, policies/default.yaml): others see this change, or it costs money
+  lifted   `taint.business_write` (ask, policies/default.yaml): something untrusted was read in this turn and may have asked for this change
   must     mask to
   must     run at most 2 times in the turn
 "

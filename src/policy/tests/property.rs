@@ -6,9 +6,10 @@ use serde_json::{Map, Number, Value, json};
 use super::*;
 
 /// Conditions over all parts of a request; some fail to evaluate on some arguments.
-const CONDITIONS: [&str; 12] = [
+const CONDITIONS: [&str; 13] = [
     "true",
     "turn.tainted",
+    "turn.injection_score >= 0.5",
     "!turn.tainted",
     "turn.data_classes.exists(c, c in ['internal', 'restricted'])",
     "principal.roles.all(r, r != 'ops')",

@@ -57,6 +57,7 @@ impl Turn {
     pub(super) fn book(&mut self, call: &Call, outcome: &CallOutcome) -> bool {
         self.tokens_from_tools.0 = self.tokens_from_tools.0.saturating_add(outcome.tokens.0);
         self.tainted |= outcome.untrusted;
+        self.injection_score = self.injection_score.max(outcome.injection_score);
         if outcome.untrusted {
             let capability = call.capability().map_or(call.name.as_str(), CapabilityId::as_str);
             self.heard.push(Arc::new(Heard::new(call.id.as_str(), capability, outcome.projection.content.as_str())));

@@ -124,6 +124,11 @@ impl Turn {
         self.tainted
     }
 
+    /// How much the worst of the untrusted results looks like it holds instructions, in thousandths.
+    pub fn injection_score(&self) -> u16 {
+        self.injection_score
+    }
+
     /// What the user said, in this turn and before it.
     pub fn said(&self) -> &Arc<Said> {
         self.said.get_or_init(|| Arc::new(Said::new(prepare::said(&self.started))))

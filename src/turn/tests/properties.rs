@@ -47,6 +47,7 @@ fn any_event(turn: &Turn, choice: u8) -> Event {
             reply: reply(&["test.tool"], "", Stop::ToolCalls),
             cost: None,
             latency: DurationMs(1),
+            injection_score: 0,
         }),
         2 => Event::CallsDecided(vec![decided(&call, SideEffect::ReadOnly, false, Verdict::Run)]),
         3 => Event::CallStarted(CallStarted { call, key: "k".into(), reserved: MicroUsd::ZERO }),

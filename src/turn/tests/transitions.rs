@@ -26,6 +26,7 @@ fn call_model(world: &mut World, reply: std::sync::Arc<Reply>) {
         reply,
         cost: Some(MicroUsd::new(2)),
         latency: DurationMs(1),
+        injection_score: 0,
     }));
 }
 
@@ -98,6 +99,22 @@ fn a_batch_that_is_denied_whole_goes_back_to_the_model() {
     world.record(Event::CallsDecided(vec![decided(&id(1), SideEffect::Destructive, false, refusal)]));
     assert_eq!(world.turn.trail(), [Phase::PolicyCheck, Phase::ToolDenied, Phase::ProjectResults]);
     assert!(matches!(world.turn.next(), Step::CallModel(_)));
+}
+
+/// DEV-M02
+#[test]
+fn the_worst_score_of_a_turn_is_kept() {
+    let mut world = world();
+    call_model(&mut world, reply(&["a", "b"], "", Stop::ToolCalls));
+    let run = |number| decided(&id(number), SideEffect::ReadOnly, false, Verdict::Run);
+    world.record(Event::CallsDecided(vec![run(1), run(2)]));
+    for (call, score) in [(id(1), 870), (id(2), 40)] {
+        start(&mut world, &call);
+        let mut done = outcome(&call, CallStatus::Ok, "text");
+        (done.untrusted, done.injection_score) = (true, score);
+        world.record(Event::CallFinished(CallFinished { call, outcome: Arc::new(done) }));
+    }
+    assert_eq!(world.turn.injection_score(), 870);
 }
 
 #[test]

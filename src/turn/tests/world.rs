@@ -220,7 +220,8 @@ impl World {
         let names = vec!["test.tool"; usize::try_from(count).unwrap()];
         let stop = if count > 0 { Stop::ToolCalls } else { Stop::End };
         let reply = reply(&names, &format!("text {number}"), stop);
-        self.record(Event::ModelReplied(ModelReplied { number, reply, cost: Some(MicroUsd::new(3)), latency }));
+        let (cost, injection_score) = (Some(MicroUsd::new(3)), 0);
+        self.record(Event::ModelReplied(ModelReplied { number, reply, cost, latency, injection_score }));
     }
 
     fn decide(&mut self, calls: &[CallId]) {

@@ -4,8 +4,7 @@
 //! counts is the user's request, the call, and that something untrusted was read. The rules see the injected goal as
 //! what the poisoned call returned, so that an answer can name its source.
 //!
-//! The limit `requires_approval_for_write` is off: with it on every business write asks, whether anything was read or
-//! not, and nothing of the rules about taint and egress could be seen.
+//! The limits are the shipped ones as well.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,6 +14,7 @@ use std::{
 
 use agcore::{
     capability::Capability,
+    config::Limits,
     policy::{DEFAULT_RULES, Gate, GateRequest, Heard, PolicyEngine, Principal, Said, Stage, TurnFacts},
     types::{ArgumentRole, DataClass, Region, RiskClass, TenantId, Trigger, Trust, UserId},
 };
@@ -156,7 +156,8 @@ impl<'w> Replay<'w> {
             provider: "any".to_owned(),
             model: "obedient".to_owned(),
             trigger: Trigger::Auto,
-            requires_approval_for_write: false,
+            requires_approval_for_write: Limits::default().requires_approval_for_write,
+            injection_score: 0,
             said: Arc::new(Said::new(task.prompt.as_str())),
             heard: Vec::new(),
         };

@@ -103,6 +103,7 @@ fn turn_facts(args: &Explain) -> TurnFacts {
         model: args.model.to_string(),
         trigger: Trigger::Auto,
         requires_approval_for_write: true,
+        injection_score: 0,
         said: Default::default(),
         heard: Vec::new(),
     }
