@@ -1,5 +1,6 @@
 //! agcore: the tool runtime for agents.
 
+pub mod audit;
 pub mod capability;
 pub mod clock;
 pub mod config;

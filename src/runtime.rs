@@ -23,6 +23,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::{
+    audit,
     policy::Principal,
     store::{Order, StoreError, TurnHead},
     trace::{self, Trace},
@@ -124,8 +125,8 @@ impl Runtime {
     ///
     /// # Errors
     /// [`StoreError`] when the database fails.
-    pub async fn lift_halt(&self) -> Result<Vec<Order>, StoreError> {
-        turn::lift(&self.parts).await
+    pub async fn lift_halt(&self, operator: Operator<'_>) -> Result<Vec<Order>, StoreError> {
+        turn::lift(&self.parts, operator).await
     }
 
     /// The halts that stand: who, when and why.
@@ -134,6 +135,14 @@ impl Runtime {
     /// [`StoreError`] when the database fails.
     pub async fn halts(&self) -> Result<Vec<Order>, StoreError> {
         turn::halts(&self.parts).await
+    }
+
+    /// Checks the audit log, and every journal against it: see [`audit::verify`].
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database cannot be read.
+    pub async fn verify_audit(&self, kept: Option<&audit::Mark>) -> Result<audit::Report, StoreError> {
+        audit::verify(self.parts.journal.as_ref(), kept).await
     }
 
     /// Records a person's decision on a call of a turn that waits. With `digest`, it has to be the digest that was

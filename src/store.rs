@@ -1,5 +1,6 @@
 //! The database: the journal of every turn, and what lists show of it. The only place that names `sqlx`.
 
+pub mod audit;
 mod memory;
 mod order;
 pub mod passages;
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::types::{CapabilityId, MicroUsd, TenantId, Timestamp, TraceId, TurnId, UserId};
 
+pub use audit::AuditLog;
 pub use memory::MemoryJournal;
 pub use order::{Claim, Command, Order, Orders};
 pub use sqlite::SqliteJournal;
@@ -85,6 +87,8 @@ pub struct Commit {
     pub body: String,
     /// What lists show from now on, where that changed.
     pub head: Option<TurnHead>,
+    /// What the audit log says of the turn from now on, where its driver lets go of it.
+    pub anchor: Option<audit::Anchor>,
 }
 
 /// Whether a turn is running, waits or is over.
@@ -173,6 +177,9 @@ pub trait Journal: Send + Sync + fmt::Debug {
 
     /// The mailbox for what operators say, and the book of who drives which turn.
     fn orders(&self) -> &dyn Orders;
+
+    /// The audit log, where one is kept. Anchors of commits are added to it in the same transaction.
+    fn audit(&self) -> Option<&dyn AuditLog>;
 }
 
 /// An approval that holds for calls to come: of one principal, for one capability as it was defined then, and for equal

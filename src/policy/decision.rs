@@ -190,4 +190,9 @@ impl Decision {
 pub trait PolicyEngine: Send + Sync + fmt::Debug {
     /// Decides one request. Total: it never fails and never waits; what cannot be evaluated is denied.
     fn decide(&self, request: &GateRequest<'_>) -> Decision;
+
+    /// What the rules in force are called in the audit log: another text for other rules. Empty where that is not known.
+    fn version(&self) -> Arc<str> {
+        Arc::default()
+    }
 }

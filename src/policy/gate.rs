@@ -1,6 +1,6 @@
 //! The built-in policy engine.
 
-use std::{borrow::Cow, collections::BTreeSet, fmt};
+use std::{borrow::Cow, collections::BTreeSet, fmt, sync::Arc};
 
 use super::{
     condition::Facts,
@@ -38,6 +38,7 @@ pub struct Gate {
     pub(super) rules: Vec<Rule>,
     index: Index,
     contract: ContractRules,
+    version: Arc<str>,
 }
 
 impl Gate {
@@ -71,8 +72,8 @@ impl Gate {
         }
     }
 
-    pub(super) fn new(rules: Vec<Rule>) -> Result<Self, PolicyError> {
-        Ok(Self { index: Index::new(&rules), contract: ContractRules::new()?, rules })
+    pub(super) fn new(rules: Vec<Rule>, version: Arc<str>) -> Result<Self, PolicyError> {
+        Ok(Self { index: Index::new(&rules), contract: ContractRules::new()?, rules, version })
     }
 
     /// Decides by the first `count` rules only: the examples of a file are about that file and those before it.
@@ -119,6 +120,10 @@ impl fmt::Debug for Gate {
 impl PolicyEngine for Gate {
     fn decide(&self, request: &GateRequest<'_>) -> Decision {
         self.decide_by_first(self.rules.len(), request)
+    }
+
+    fn version(&self) -> Arc<str> {
+        self.version.clone()
     }
 }
 

@@ -1,6 +1,8 @@
 //! From rule files to rules.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
+
+use sha2::{Digest, Sha256};
 
 use super::{
     condition::compile_all,
@@ -56,7 +58,18 @@ pub(super) fn load(files: &[(&str, &str)]) -> Result<(Gate, Vec<FileExamples>), 
         });
     }
     check_lifts(&rules)?;
-    Ok((Gate::new(rules)?, examples))
+    Ok((Gate::new(rules, version(files))?, examples))
+}
+
+/// The hash of the rules: of the texts, in order, each with its length.
+fn version(files: &[(&str, &str)]) -> Arc<str> {
+    let mut hasher = Sha256::new();
+    for (_, text) in files {
+        hasher.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
+        hasher.update(text);
+    }
+    let hash: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hash}").into()
 }
 
 fn read(file: &str, text: &str) -> Result<RuleFile, PolicyError> {

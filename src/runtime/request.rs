@@ -174,6 +174,7 @@ impl<'a> TurnRequest<'a> {
                 on_unsupported: self.on_unsupported,
                 extra: self.extra,
             },
+            policy: self.runtime.parts.gate.version(),
             limits: self.limits.map_or_else(|| defaults.limits.clone(), Arc::new),
             data_class: self.data_class,
             region: self.region,

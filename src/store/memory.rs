@@ -11,7 +11,7 @@ use futures_util::future::{self, BoxFuture, FutureExt};
 
 use crate::types::{CapabilityId, TurnId};
 
-use super::{Commit, Journal, Orders, Remembered, StoreError, TurnHead, TurnState};
+use super::{AuditLog, Commit, Journal, Orders, Remembered, StoreError, TurnHead, TurnState};
 use order::MemoryOrders;
 
 /// Ended turns beyond this many are forgotten, the oldest first.
@@ -116,5 +116,9 @@ impl Journal for MemoryJournal {
 
     fn orders(&self) -> &dyn Orders {
         &self.orders
+    }
+
+    fn audit(&self) -> Option<&dyn AuditLog> {
+        None
     }
 }

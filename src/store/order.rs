@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::types::{Timestamp, TurnId};
 
-use super::StoreError;
+use super::{StoreError, audit::Acted};
 
 /// What an operator wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,11 +69,12 @@ pub trait Orders: Send + Sync + fmt::Debug {
     /// The orders that stand, in the order they were given.
     fn standing(&self) -> BoxFuture<'_, Result<Arc<[Order]>, StoreError>>;
 
-    /// Gives an order. It stands when this returns.
+    /// Gives an order. It stands, and is on the audit log, when this returns.
     fn give(&self, order: Order) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Takes orders back, by id; those that do not stand are ignored.
-    fn take_back<'a>(&'a self, ids: &'a [String]) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// Takes orders back, by id; those that do not stand are ignored. What an operator takes back is `acted` on the audit
+    /// log; a driver that has carried orders out says nothing: they are in its turn's journal.
+    fn take_back<'a>(&'a self, ids: &'a [String], acted: Option<Acted>) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Says that this process drives a turn that it has just opened.
     fn claim_new(&self, turn: &TurnId) -> Result<Claim, StoreError>;

@@ -1,6 +1,7 @@
 //! The journal in SQLite. One task writes; what is queued when it gets to work goes into one transaction, so many
 //! turns share one flush to disk.
 
+mod audit;
 mod order;
 
 use std::{
@@ -21,7 +22,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::types::{CapabilityId, MicroUsd, Timestamp, TurnId};
 
-use super::{Commit, EVENT_VERSION, Journal, Orders, Remembered, StoreError, TurnHead, TurnState};
+use super::{
+    AuditLog, Commit, EVENT_VERSION, Journal, Orders, Remembered, StoreError, TurnHead, TurnState, audit::Record,
+};
+use audit::{Head, SqliteAudit};
 use order::SqliteOrders;
 
 /// At most this many commits share a transaction.
@@ -46,6 +50,7 @@ pub struct SqliteJournal {
     queue: mpsc::Sender<Queued>,
     readers: SqlitePool,
     orders: SqliteOrders,
+    audit: SqliteAudit,
     _writer: TaskTracker,
 }
 
@@ -65,10 +70,11 @@ impl SqliteJournal {
         sqlx::migrate!().run(&mut connection).await.map_err(|error| fail(error.into()))?;
         let readers = SqlitePoolOptions::new().max_connections(4).min_connections(0).connect_lazy_with(options);
         let orders = SqliteOrders::open(path, readers.clone()).await?;
+        let audit = SqliteAudit(readers.clone());
         let (queue, incoming) = mpsc::channel(4 * GROUP);
         let writer = TaskTracker::new();
         writer.spawn(write_loop(connection, incoming));
-        Ok(Self { queue, readers, orders, _writer: writer })
+        Ok(Self { queue, readers, orders, audit, _writer: writer })
     }
 }
 
@@ -93,22 +99,23 @@ fn options(path: &Path) -> Result<SqliteConnectOptions, sqlx::Error> {
 
 async fn write_loop(mut connection: SqliteConnection, mut incoming: mpsc::Receiver<Queued>) {
     let mut group = Vec::with_capacity(GROUP);
+    let mut chain = None;
     while incoming.recv_many(&mut group, GROUP).await > 0 {
-        write_group(&mut connection, &mut group).await;
+        write_group(&mut connection, &mut chain, &mut group).await;
     }
 }
 
 /// One transaction for the whole group; when that fails, one for each, so that one conflict spoils nobody else's commit.
-async fn write_group(connection: &mut SqliteConnection, group: &mut Vec<Queued>) {
+async fn write_group(connection: &mut SqliteConnection, chain: &mut Option<Head>, group: &mut Vec<Queued>) {
     let commits: Vec<&Commit> = group.iter().map(|queued| &queued.commit).collect();
-    if write(connection, &commits).await.is_ok() {
+    if write(connection, chain, &commits).await.is_ok() {
         for queued in group.drain(..) {
             let _ = queued.done.send(Ok(()));
         }
         return;
     }
     for queued in group.drain(..) {
-        let result = write(connection, &[&queued.commit]).await.map_err(|error| refine(error, &queued.commit));
+        let result = write(connection, chain, &[&queued.commit]).await.map_err(|error| refine(error, &queued.commit));
         let _ = queued.done.send(result);
     }
 }
@@ -128,7 +135,11 @@ fn number(value: u64) -> i64 {
 
 // Writers begin IMMEDIATE: a transaction that reads first and writes later fails under contention. A statement that fails
 // ends the transaction, so it need not be undone by itself: without OR FAIL, SQLite copies each page aside to be able to.
-async fn write(connection: &mut SqliteConnection, commits: &[&Commit]) -> Result<(), sqlx::Error> {
+async fn write(
+    connection: &mut SqliteConnection,
+    chain: &mut Option<Head>,
+    commits: &[&Commit],
+) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     for commits in commits.chunks(MOST_ROWS) {
         insert(commits).build().execute(&mut *transaction).await?;
@@ -137,7 +148,14 @@ async fn write(connection: &mut SqliteConnection, commits: &[&Commit]) -> Result
     for heads in heads.chunks(MOST_ROWS) {
         upsert(heads).build().execute(&mut *transaction).await?;
     }
-    transaction.commit().await
+    let anchors: Vec<Record> = commits.iter().filter_map(|commit| commit.anchor.clone().map(Record::Turn)).collect();
+    let end = match anchors.as_slice() {
+        [] => None,
+        anchors => Some(audit::append(&mut transaction, chain.as_ref(), anchors).await?),
+    };
+    transaction.commit().await?;
+    *chain = end.or(chain.take());
+    Ok(())
 }
 
 fn insert(commits: &[&Commit]) -> QueryBuilder<Sqlite> {
@@ -281,5 +299,9 @@ impl Journal for SqliteJournal {
 
     fn orders(&self) -> &dyn Orders {
         &self.orders
+    }
+
+    fn audit(&self) -> Option<&dyn AuditLog> {
+        Some(&self.audit)
     }
 }

@@ -170,7 +170,7 @@ fn edit(parts: &Parts, turn: &Turn, call: &Call, edited: &str) -> Result<Approva
 fn remembered(parts: &Parts, request: &ApprovalRequest, event: &Event, answer: &ApprovalAnswer) -> Option<Remembered> {
     let Event::ApprovalDecided(decided) = event else { return None };
     let capability = parts.registry.get(&request.capability)?;
-    let definition = parts.toolbox.get(capability).ok()?.hash.clone();
+    let definition = parts.toolbox.get(capability).ok()?.hash.to_string();
     let pattern = match &answer.remember {
         super::Remember::No => return None,
         super::Remember::Exactly => None,

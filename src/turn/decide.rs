@@ -91,6 +91,7 @@ impl Round<'_> {
         let mut decided = CallDecided {
             call: call.id.clone(),
             capability: None,
+            contract: Arc::default(),
             arguments: None,
             repairs: Vec::new(),
             digest: String::new(),
@@ -172,6 +173,7 @@ impl Round<'_> {
             decided.arguments = Some(read.value.to_string());
             decided.repairs = read.repairs;
         }
+        decided.contract = tool.hash.clone();
         decided.digest = binding(self.turn, &tool, capability, &read.value);
         Ok(read.value)
     }

@@ -104,7 +104,7 @@ pub async fn resume(parts: &Parts, id: &TurnId, company: Company) -> Result<Turn
     match log.turn().next() {
         Step::Done | Step::Finish(_) | Step::Paused => {}
         Step::Prepare | Step::CallModel(_) | Step::Decide(_) | Step::Execute(_) | Step::AwaitApproval(_) => {
-            log.record(Event::Resumed(Resumed { by: parts.clock.fresh_id() }))?;
+            log.record(Event::Resumed(Resumed { by: parts.clock.fresh_id(), policy: parts.gate.version() }))?;
             // Of two that take the turn up at once, one is refused here, before it has run anything.
             log.commit().await?;
         }

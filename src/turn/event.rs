@@ -128,6 +128,9 @@ pub struct Started {
     pub principal: Arc<Principal>,
     /// Which model.
     pub model: ModelOptions,
+    /// The hash of the rules in force.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub policy: Arc<str>,
     /// The limits.
     pub limits: Arc<Limits>,
     /// The class of the data the turn works on.
@@ -285,6 +288,9 @@ pub struct CallDecided {
     pub call: CallId,
     /// The capability it resolved to.
     pub capability: Option<CapabilityId>,
+    /// The hash of its contract.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub contract: Arc<str>,
     /// The effective arguments, where repair or coercion changed the received text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
@@ -503,6 +509,9 @@ impl LimitKind {
 pub struct Resumed {
     /// Who took it up.
     pub by: String,
+    /// The hash of the rules in force from then on.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub policy: Arc<str>,
 }
 
 /// Why a turn ended.

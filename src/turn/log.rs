@@ -4,7 +4,10 @@ use std::{borrow::Cow, sync::Arc};
 
 use crate::{
     clock::Clock,
-    store::{Claim, Commit, Journal, TurnHead, TurnState},
+    store::{
+        Claim, Commit, Journal, TurnHead, TurnState,
+        audit::{Anchor, JournalHash},
+    },
     text::cut,
     types::{Timestamp, TurnId, UserPart},
 };
@@ -30,6 +33,8 @@ pub(super) struct Log {
     started_at: Timestamp,
     /// Says to other processes that this one drives the turn.
     claim: Option<Claim>,
+    /// The hash of what was committed, where an audit log is kept.
+    hash: Option<JournalHash>,
     /// What lists show by now.
     shown: Option<TurnState>,
 }
@@ -47,8 +52,9 @@ impl Log {
         let first = Recorded { seq: 0, at, event: Event::Started(Arc::new(started)) };
         let turn = Turn::open(&first)?;
         let claim = Some(claim);
-        let mut log =
-            Self { turn, clock, journal, watcher, first: 0, pending: Vec::new(), started_at: at, claim, shown: None };
+        let hash = journal.audit().map(|_| JournalHash::default());
+        let (pending, shown) = (Vec::new(), None);
+        let mut log = Self { turn, clock, journal, watcher, first: 0, pending, started_at: at, claim, hash, shown };
         log.queue(&first)?;
         Ok(log)
     }
@@ -60,11 +66,17 @@ impl Log {
         journal: Arc<dyn Journal>,
         watcher: Arc<dyn Watcher>,
     ) -> Result<Self, TurnError> {
-        let events = read_events(journal.as_ref(), id).await?;
+        let commits = journal.read(id).await?;
+        let mut hash = journal.audit().map(|_| JournalHash::default());
+        if let Some(hash) = &mut hash {
+            commits.iter().for_each(|body| hash.add(body));
+        }
+        let events = parse(&commits, id)?;
         let turn = Turn::fold(&events)?;
         let started_at = events.first().map_or_else(|| clock.now(), |first| first.at);
         let first = turn.next_seq();
-        Ok(Self { turn, clock, journal, watcher, first, pending: Vec::new(), started_at, claim: None, shown: None })
+        let (pending, claim, shown) = (Vec::new(), None, None);
+        Ok(Self { turn, clock, journal, watcher, first, pending, started_at, claim, hash, shown })
     }
 
     /// This process drives the turn from now on.
@@ -112,28 +124,46 @@ impl Log {
         }
         let next = self.turn.next_seq();
         let body = String::from_utf8(std::mem::take(&mut self.pending));
+        let body = body.map_err(|error| TurnError::Write(error.to_string()))?;
+        let anchor = self.anchor(&body, next - 1);
         let commit = Commit {
             turn: self.turn.started().turn.clone(),
             seq: self.first,
             last_seq: next - 1,
             at: self.turn.last_at(),
-            body: body.map_err(|error| TurnError::Write(error.to_string()))?,
+            body,
             head: self.head(),
+            anchor,
         };
         self.first = next;
         Ok(self.journal.append(commit).await?)
     }
 
-    /// What lists show, where that changed.
-    fn head(&mut self) -> Option<TurnHead> {
-        let state = match self.turn.next() {
+    fn state(&self) -> TurnState {
+        match self.turn.next() {
             Step::Done => TurnState::Ended,
             Step::AwaitApproval(_) => TurnState::Waiting,
             Step::Paused => TurnState::Paused,
             Step::Prepare | Step::CallModel(_) | Step::Decide(_) | Step::Execute(_) | Step::Finish(_) => {
                 TurnState::Running
             }
-        };
+        }
+    }
+
+    /// What the audit log says of the turn once nobody drives it any more, which is after this commit.
+    fn anchor(&mut self, body: &str, to: u64) -> Option<Anchor> {
+        self.hash.as_mut()?.add(body);
+        let state = self.state();
+        if state == TurnState::Running && self.claim.is_some() {
+            return None;
+        }
+        let journal = self.hash.as_ref()?.so_far();
+        Some(Anchor { turn: self.turn.started().turn.clone(), to, at: self.turn.last_at(), state, journal })
+    }
+
+    /// What lists show, where that changed.
+    fn head(&mut self) -> Option<TurnHead> {
+        let state = self.state();
         if self.shown == Some(state) {
             return None;
         }
@@ -160,7 +190,10 @@ impl Log {
 /// [`TurnError::Store`] when there is no such turn or the database fails; [`TurnError::Damaged`] when an event cannot
 /// be read.
 pub async fn read_events(journal: &dyn Journal, id: &TurnId) -> Result<Vec<Recorded>, TurnError> {
-    let bodies = journal.read(id).await?;
+    parse(&journal.read(id).await?, id)
+}
+
+fn parse(bodies: &[String], id: &TurnId) -> Result<Vec<Recorded>, TurnError> {
     let damaged = |error: serde_json::Error| TurnError::Damaged { turn: id.clone(), why: error.to_string() };
     let lines = bodies.iter().flat_map(|body| body.lines());
     lines.map(|line| serde_json::from_str(line).map_err(damaged)).collect()

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{Company, Driver, Event, Parts, Resumed, Step, Turn, TurnError, TurnOutcome, log::Log};
 use crate::{
     config::Limits,
-    store::{Command, Order, StoreError},
+    store::{Command, Order, StoreError, audit::Acted},
     types::TurnId,
 };
 
@@ -81,6 +81,12 @@ impl Operator<'_> {
         Event::Operated(Box::new(Operated { by: self.by.to_owned(), why: self.why.to_owned(), act }))
     }
 
+    /// A line on the audit log.
+    fn acted(self, parts: &Parts, act: &str, turn: Option<&TurnId>) -> Acted {
+        let about = turn.map(|turn| ("turn".to_owned(), turn.as_str().into())).into_iter().collect();
+        Acted { act: act.to_owned(), by: self.by.to_owned(), why: self.why.to_owned(), at: parts.clock.now(), about }
+    }
+
     fn order(self, parts: &Parts, turn: Option<TurnId>, command: Command) -> Order {
         let id = parts.clock.fresh_id();
         Order { id, turn, command, by: self.by.to_owned(), why: self.why.to_owned(), at: parts.clock.now() }
@@ -105,7 +111,7 @@ pub async fn unpause(parts: &Parts, id: &TurnId, operator: Operator<'_>) -> Resu
     let pauses = standing.iter().filter(|order| order.turn.as_ref() == Some(id) && order.command == Command::Pause);
     let pauses: Vec<String> = pauses.map(|order| order.id.clone()).collect();
     if !pauses.is_empty() {
-        orders.take_back(&pauses).await?;
+        orders.take_back(&pauses, Some(operator.acted(parts, "take_back_pause", Some(id)))).await?;
     }
     let mut log = read(parts, id).await?;
     if log.turn().paused().is_some() {
@@ -143,7 +149,7 @@ pub async fn cancel(parts: &Parts, id: &TurnId, by: &str, company: Company) -> R
     if log.turn().paused().is_some() {
         log.record(Operator { by, why: "to cancel it" }.did(Act::Unpaused))?;
     }
-    log.record(Event::Resumed(Resumed { by: parts.clock.fresh_id() }))?;
+    log.record(Event::Resumed(Resumed { by: parts.clock.fresh_id(), policy: parts.gate.version() }))?;
     log.record(Event::Cancelled { by: by.to_owned() })?;
     log.commit().await?;
     Box::pin(Driver::new(parts, log, company, true).drive()).await
@@ -164,11 +170,11 @@ pub async fn halt(parts: &Parts, operator: Operator<'_>) -> Result<Order, StoreE
 ///
 /// # Errors
 /// [`StoreError`] when the database fails.
-pub async fn lift(parts: &Parts) -> Result<Vec<Order>, StoreError> {
+pub async fn lift(parts: &Parts, operator: Operator<'_>) -> Result<Vec<Order>, StoreError> {
     let halts = halts(parts).await?;
     let ids: Vec<String> = halts.iter().map(|order| order.id.clone()).collect();
     if !ids.is_empty() {
-        parts.journal.orders().take_back(&ids).await?;
+        parts.journal.orders().take_back(&ids, Some(operator.acted(parts, "lift_halt", None))).await?;
     }
     Ok(halts)
 }
@@ -252,7 +258,7 @@ impl Driver<'_> {
         self.heeded = version;
         if !done.is_empty() {
             self.log.commit().await?;
-            orders.take_back(&done).await?;
+            orders.take_back(&done, None).await?;
         }
         Ok(())
     }

@@ -111,7 +111,7 @@ pub struct Tool {
     /// What its arguments are checked against: the original schema.
     pub validator: Validator,
     /// A hash of the whole contract: an approval ends when it changes.
-    pub hash: String,
+    pub hash: Arc<str>,
 }
 
 /// Tools by capability, each made once.
@@ -149,7 +149,7 @@ fn make_tool(capability: &Capability) -> Result<Arc<Tool>, String> {
         deferred: false,
     };
     let contract = serde_json::to_string(capability).map_err(|error| error.to_string())?;
-    let hash = super::digest::of_bytes(contract.as_bytes());
+    let hash = super::digest::of_bytes(contract.as_bytes()).into();
     Ok(Arc::new(Tool { definition: Arc::new(definition), validator, hash }))
 }
 

@@ -162,7 +162,7 @@ async fn while_everything_is_halted_no_call_of_any_process_starts() {
     assert_eq!(third.runtime.halts().await.unwrap(), std::slice::from_ref(&halt));
     paused(&third.resume(second).await);
     assert_eq!(third.model.calls(), 0);
-    assert_eq!(third.runtime.lift_halt().await.unwrap(), [halt]);
+    assert_eq!(third.runtime.lift_halt(ANN).await.unwrap(), [halt]);
     assert_eq!(ended(&desk.resume(second).await).answer, "hello");
     let last = driver.resume(first).await;
     assert_eq!((ended(&last).answer.as_str(), driver.model.calls()), ("done", 2));

@@ -42,6 +42,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     ("trace", &["policy", "text", "turn"]),
+    ("audit", &["store", "policy", "turn"]),
     ("runtime", &["*"]),
 ];
 

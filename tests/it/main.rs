@@ -4,6 +4,7 @@
 #![expect(unreachable_pub, reason = "the examples are included as modules")]
 
 mod approvals;
+mod audit;
 mod control;
 mod examples;
 mod layers;

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod ask;
+mod audit;
 mod config;
 mod halt;
 mod intent;
@@ -91,6 +92,9 @@ enum Command {
     /// List and decide the calls that wait for a person
     #[command(subcommand)]
     Approvals(approvals::Approvals),
+    /// List what was decided and done, and check that the record is as it was written
+    #[command(subcommand)]
+    Audit(audit::Audit),
     /// Stop everything: no model or tool call of any process on this state starts until it is lifted
     Halt(halt::Halt),
     /// List, show, resume, pause and cancel turns, and change their limits
@@ -136,6 +140,7 @@ async fn dispatch(global: &Global, command: Command) -> anyhow::Result<u8> {
         Command::Policy(policy) => policy::run(global, policy).await,
         Command::Route(route) => route::run(global, route),
         Command::Approvals(approvals) => approvals::run(global, approvals).await,
+        Command::Audit(audit) => audit::run(global, audit).await,
         Command::Halt(halt) => halt::run(global, halt).await,
         Command::Turns(turns) => turns::run(global, turns).await,
         Command::Traces(traces) => traces::run(global, traces).await,

@@ -8,7 +8,7 @@ use std::sync::{
 use futures_util::future::{self, BoxFuture, FutureExt};
 
 use crate::{
-    store::{Claim, Order, Orders, StoreError, order::Driven},
+    store::{Claim, Order, Orders, StoreError, audit::Acted, order::Driven},
     types::TurnId,
 };
 
@@ -41,7 +41,7 @@ impl Orders for MemoryOrders {
         future::ready(Ok(())).boxed()
     }
 
-    fn take_back<'a>(&'a self, ids: &'a [String]) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn take_back<'a>(&'a self, ids: &'a [String], _: Option<Acted>) -> BoxFuture<'a, Result<(), StoreError>> {
         self.change(|standing| standing.retain(|order| !ids.contains(&order.id)));
         future::ready(Ok(())).boxed()
     }

@@ -10,13 +10,19 @@ use std::{
 };
 
 use futures_util::future::{BoxFuture, FutureExt};
-use sqlx::{Row, SqlitePool};
+use sqlx::{Connection, Row, SqlitePool};
 
 use crate::{
     clock::{Clock, SystemClock},
-    store::{Claim, Order, Orders, StoreError, order::Driven},
+    store::{
+        Claim, Order, Orders, StoreError,
+        audit::{Acted, Record},
+        order::Driven,
+    },
     types::TurnId,
 };
+
+use super::audit;
 
 /// The number when the file cannot be read: then the database is asked each time.
 const UNKNOWN: u64 = u64::MAX;
@@ -125,23 +131,33 @@ impl Orders for SqliteOrders {
     fn give(&self, order: Order) -> BoxFuture<'_, Result<(), StoreError>> {
         async move {
             let body = serde_json::to_string(&order).map_err(|error| sqlx::Error::Encode(error.into()))?;
+            let mut connection = self.pool.acquire().await?;
+            let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
             sqlx::query("INSERT INTO operator_order (id, turn, body) VALUES ($1, $2, $3)")
                 .bind(&order.id)
                 .bind(order.turn.as_ref().map(TurnId::as_str))
                 .bind(body)
-                .execute(&self.pool)
+                .execute(&mut *transaction)
                 .await?;
+            audit::append(&mut transaction, None, &[Record::Acted(Acted::ordered(&order))]).await?;
+            transaction.commit().await?;
             self.count_up();
             Ok(())
         }
         .boxed()
     }
 
-    fn take_back<'a>(&'a self, ids: &'a [String]) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn take_back<'a>(&'a self, ids: &'a [String], acted: Option<Acted>) -> BoxFuture<'a, Result<(), StoreError>> {
         async move {
+            let mut connection = self.pool.acquire().await?;
+            let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
             for id in ids {
-                sqlx::query("DELETE FROM operator_order WHERE id = $1").bind(id).execute(&self.pool).await?;
+                sqlx::query("DELETE FROM operator_order WHERE id = $1").bind(id).execute(&mut *transaction).await?;
             }
+            if let Some(acted) = acted {
+                audit::append(&mut transaction, None, &[Record::Acted(acted)]).await?;
+            }
+            transaction.commit().await?;
             self.count_up();
             Ok(())
         }

@@ -57,7 +57,7 @@ fn any_event(turn: &Turn, choice: u8) -> Event {
         }
         5 => Event::LimitReached(LimitKind::WallTime),
         6 => Event::Cancelled { by: "me".into() },
-        7 => Event::Resumed(Resumed { by: "me".into() }),
+        7 => Event::Resumed(Resumed { by: "me".into(), policy: Arc::default() }),
         8 => Event::ApprovalDecided(Box::new(ApprovalDecided {
             call,
             digest: "digest of call_1".into(),
@@ -99,7 +99,7 @@ proptest! {
         for cut in 1..whole.journal.len() {
             let mut again = World::resume(seed, &whole.journal[..cut]);
             if again.turn.phase() != Phase::FinalReady {
-                again.record(Event::Resumed(Resumed { by: "test".into() }));
+                again.record(Event::Resumed(Resumed { by: "test".into(), policy: Arc::default() }));
             }
             again.run();
             assert_paired(again.turn.history());

@@ -224,7 +224,7 @@ fn time_spent_waiting_for_a_person_or_down_is_not_counted() {
     let later = Recorded {
         seq: world.turn.next_seq(),
         at: Timestamp::from_ms(900_000_000),
-        event: Event::Resumed(Resumed { by: "me".into() }),
+        event: Event::Resumed(Resumed { by: "me".into(), policy: Arc::default() }),
     };
     world.turn.apply(&later).unwrap();
     assert_eq!(world.turn.active(), before);
@@ -243,7 +243,7 @@ fn a_write_that_ran_when_the_process_died_is_of_unknown_outcome_and_is_not_repea
         call_model(&mut world, reply(&["a"], "", Stop::ToolCalls));
         world.record(Event::CallsDecided(vec![decided(&id(1), side_effect, keyed, Verdict::Run)]));
         start(&mut world, &id(1));
-        world.record(Event::Resumed(Resumed { by: "me".into() }));
+        world.record(Event::Resumed(Resumed { by: "me".into(), policy: Arc::default() }));
         let expected = if repeated { Step::Execute(vec![id(1)]) } else { Step::Finish(EndReason::OutcomeUnknown) };
         assert_eq!(world.turn.next(), expected, "{side_effect} keyed={keyed}");
     }

@@ -38,6 +38,7 @@ pub(super) fn started(limits: Limits) -> Started {
             stream: false,
             extra: Map::new(),
         },
+        policy: Arc::default(),
         limits: Arc::new(limits),
         data_class: DataClass::Public,
         region: Region::Global,
@@ -109,6 +110,7 @@ pub(super) fn decided(call: &CallId, side_effect: SideEffect, keyed: bool, verdi
     Arc::new(CallDecided {
         call: call.clone(),
         capability: Some(CapabilityId::new("test.tool").unwrap()),
+        contract: Arc::default(),
         arguments: None,
         repairs: vec![],
         digest: format!("digest of {call}"),

@@ -30,7 +30,8 @@ pub(crate) async fn run(global: &Global, halt: Halt) -> Result<u8> {
         let halts = runtime.halts().await?;
         show(global, "halted", &halts, "nothing is halted")?;
     } else if halt.lift {
-        let lifted = runtime.lift_halt().await?;
+        let by = halt.by.unwrap_or_else(|| config.principal.user.to_string());
+        let lifted = runtime.lift_halt(Operator { by: &by, why: "" }).await?;
         show(global, "lifted", &lifted, "nothing was halted")?;
         let paused = runtime.turns(10_000).await?;
         let paused = paused.iter().filter(|head| head.state == agcore::store::TurnState::Paused);

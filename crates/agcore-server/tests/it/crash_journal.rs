@@ -14,7 +14,7 @@ use std::{
 use agcore::{
     capability::Capability,
     runtime::Runtime,
-    store::{Commit, Journal, Orders, Remembered, SqliteJournal, StoreError, TurnHead},
+    store::{AuditLog, Commit, Journal, Orders, Remembered, SqliteJournal, StoreError, TurnHead},
     turn::{
         ApprovalAnswer, ApprovalRequest, Approver, CallStatus, Company, EndReason, Ended, Event, Recorded, TurnEnd,
         TurnError, TurnOutcome,
@@ -93,6 +93,10 @@ impl Journal for Dying {
 
     fn orders(&self) -> &dyn Orders {
         self.journal.orders()
+    }
+
+    fn audit(&self) -> Option<&dyn AuditLog> {
+        self.journal.audit()
     }
 }
 
