@@ -48,6 +48,9 @@ pub struct Config {
     /// Policy rules beside the shipped ones.
     #[serde(default)]
     pub policy: PolicyConfig,
+    /// Budgets, rates and tenants.
+    #[serde(default)]
+    pub quotas: QuotasConfig,
     /// Prices beside the shipped ones.
     #[serde(default)]
     pub prices: PricesConfig,
@@ -126,6 +129,14 @@ pub struct CatalogConfig {
 #[serde(default, deny_unknown_fields)]
 pub struct PolicyConfig {
     /// Rule files.
+    pub files: Vec<PathBuf>,
+}
+
+/// Section `quotas`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct QuotasConfig {
+    /// Files with budgets, rates and what tenants may see and use.
     pub files: Vec<PathBuf>,
 }
 

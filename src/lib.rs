@@ -12,6 +12,7 @@ pub mod llm;
 pub mod net;
 pub mod policy;
 pub mod projection;
+pub mod quota;
 pub mod route;
 pub mod runtime;
 pub mod scan;

@@ -18,12 +18,12 @@
 //!     rule: crm.small_refund
 //! ```
 //!
-//! Keys of `match`: `capability`, `intent`, `tenant`, `role`, `scope`, `provider` (patterns with `*`), `risk`,
+//! Keys of `match`: `capability`, `intent`, `tenant`, `role`, `scope`, `task`, `provider` (patterns with `*`), `risk`,
 //! `side_effect`, `mode`, `data_class` (what the turn works on or has read), `stage: dispatch`.
 //!
 //! Variables of `when`: `principal.{tenant, user, roles, scopes}`, `capability.{id, intent, namespace, risk,
 //! side_effect, mode, cost_class, trust, data_classes, pii_allowed, idempotency_key_required}`, `turn.{tainted,
-//! data_classes, tool_calls, data_class, region, provider, model, trigger, requires_approval_for_write, tainted_by,
+//! data_classes, tool_calls, data_class, region, task, provider, model, trigger, requires_approval_for_write, tainted_by,
 //! injection_score}`,
 //! `user.{spoke, asks, asked, names_hosts}` (what the user's words ask for; whether they ask for what this capability does),
 //! `call.{from_user, anchored, unnamed, from_untrusted, new_host}` (where its values come from), `args`, `resource` (empty when there was no look-up) and `tool_name`. Functions: `size`, `contains`, `startsWith`,
@@ -39,6 +39,7 @@ mod decision;
 mod error;
 mod example;
 mod explain;
+mod expression;
 mod gate;
 mod index;
 mod lint;
@@ -53,7 +54,9 @@ mod tests;
 pub use decision::{Approvers, Decision, GateRequest, Obligation, Outcome, PolicyEngine, Principal, Stage, TurnFacts};
 pub use error::{PolicyError, RuleProblem};
 pub use example::{CheckReport, Failure, Given, Question, check};
+pub use expression::{Expression, ExpressionFacts, ExpressionValue};
 pub use gate::{DEFAULT_RULES, Gate};
 pub use lint::RuleFinding;
 pub use origin::{Action, Asked, CallOrigin, Heard, Said, Unnamed};
+pub(crate) use pattern::Glob;
 pub use raw::raw_capability;

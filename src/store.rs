@@ -1,12 +1,14 @@
-//! The database: the journal of every turn, and what lists show of it. The only place that names `sqlx`.
+//! The database: the journal of every turn, what lists show of it, and the accounts that turns pay from. The only place that names `sqlx`.
 
+mod account;
 pub mod audit;
+mod book;
 mod memory;
 mod order;
 pub mod passages;
 mod sqlite;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -15,6 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::types::{CapabilityId, MicroUsd, TenantId, Timestamp, TraceId, TurnId, UserId};
 
+pub use account::{Account, AccountClaim, Accounts, Balance, RateClaim, Reserve, Reserved, Settle, Taken};
 pub use audit::AuditLog;
 pub use memory::MemoryJournal;
 pub use order::{Claim, Command, Order, Orders};
@@ -73,7 +76,7 @@ pub enum StoreError {
 }
 
 /// One commit of one turn: the events `seq..=last_seq` as JSON lines.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Commit {
     /// The turn.
     pub turn: TurnId,
@@ -89,6 +92,8 @@ pub struct Commit {
     pub head: Option<TurnHead>,
     /// What the audit log says of the turn from now on, where its driver lets go of it.
     pub anchor: Option<audit::Anchor>,
+    /// What it does to the accounts the turn pays from, in the same transaction.
+    pub settle: Option<Settle>,
 }
 
 /// Whether a turn is running, waits or is over.
@@ -156,7 +161,7 @@ pub struct TurnHead {
 ///
 /// Implementers: `append` refuses a place that is written already with [`StoreError::Conflict`]; commits of several
 /// turns may be grouped into one transaction.
-pub trait Journal: Send + Sync + fmt::Debug {
+pub trait Journal: Accounts {
     /// Appends a commit.
     fn append(&self, commit: Commit) -> BoxFuture<'_, Result<(), StoreError>>;
 

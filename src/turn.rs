@@ -27,6 +27,7 @@ mod outcome;
 mod parts;
 mod prepare;
 mod prompt;
+mod purse;
 mod run;
 mod simulate;
 mod watch;
@@ -41,8 +42,8 @@ pub use drive::{Company, TurnEnd, TurnOutcome, resume, run};
 pub use error::TurnError;
 pub use event::{
     ApprovalDecided, ApprovalEdit, CallDecided, CallFinished, CallOutcome, CallStarted, CallStatus, EndReason, Ended,
-    Event, Exposed, LimitKind, ModelCallFailed, ModelCallStarted, ModelOptions, ModelReplied, OnReject, Prepared,
-    Recorded, Resumed, Started, Verdict, Withheld,
+    Event, Exposed, LimitKind, ModelCallFailed, ModelCallStarted, ModelOptions, ModelReplied, OnReject, Parent,
+    Prepared, Recorded, Resumed, Started, Verdict, Withheld,
 };
 pub use ledger::Ledger;
 pub use log::{input_text, read_events};

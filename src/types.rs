@@ -15,8 +15,8 @@ pub use class::{
     Api, ArgumentRole, CostClass, DataClass, ExecutionMode, Region, RiskClass, SideEffect, Trigger, Trust,
 };
 pub use id::{
-    ArtifactId, CallId, CapabilityId, IdError, Intent, ModelName, ProviderName, RuleId, Scope, TenantId, ToolName,
-    TraceId, TurnId, UserId,
+    ArtifactId, CallId, CapabilityId, IdError, Intent, ModelName, ProviderName, RuleId, Scope, TaskType, TenantId,
+    ToolName, TraceId, TurnId, UserId,
 };
 pub use message::{
     Citation, CitationSource, Entry, FunctionCall, HostedKind, HostedOutput, HostedStatus, Item, Origin, Part, Reply,

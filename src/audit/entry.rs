@@ -105,6 +105,12 @@ impl Reader<'_> {
                 self.add(recorded, "cancelled");
                 self.said(by, "");
             }
+            Event::BudgetShort(short) => {
+                self.add(recorded, "budget_short");
+                if let Some(entry) = self.entries.last_mut() {
+                    entry.why = short.to_string();
+                }
+            }
             Event::Operated(operated) => self.operated(recorded, operated),
             Event::Ended(ended) => {
                 self.add(recorded, "ended");

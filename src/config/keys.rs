@@ -94,6 +94,7 @@ pub const KEYS: &[Key] = &[
     key("paths.state_dir", Kind::Path, "journal, artifacts and index"),
     key("catalog.dirs", Kind::Paths, "folders of capability files"),
     key("policy.files", Kind::Paths, "policy rule files"),
+    key("quotas.files", Kind::Paths, "files with budgets, rates and what tenants may see and use"),
     key("prices.files", Kind::Paths, "price files"),
     key("telemetry.otlp_endpoint", Kind::Text, "OTLP/HTTP endpoint for traces"),
     key("files.roots", Kind::Paths, "folders that file.search and file.read may open"),

@@ -131,6 +131,15 @@ pub fn limit_reached(limit: &str) -> ToolError {
     )
 }
 
+/// A budget that the turn shares with others cannot pay for the call; `why` says which, and when it starts anew.
+pub fn budget_short(why: &str) -> ToolError {
+    ToolError::new(
+        ErrorCode::LimitReached,
+        format!("the call did not start: {why}"),
+        "Do not repeat it in this turn. Use a tool that costs nothing, or answer from what is known and say what is missing.",
+    )
+}
+
 /// The turn was cancelled before the call started.
 pub fn cancelled() -> ToolError {
     ToolError::new(

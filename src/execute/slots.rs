@@ -26,13 +26,22 @@ use super::errors;
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
     tools: Arc<RwLock<HashMap<CapabilityId, Arc<Tool>>>>,
+    shared: Arc<Mutex<HashMap<String, Arc<Semaphore>>>>,
 }
 
 /// The right to run one call, until it is dropped.
 #[derive(Debug)]
 #[must_use = "a slot that is dropped is free again"]
 pub struct Slot {
-    _permit: Option<OwnedSemaphorePermit>,
+    permits: Vec<OwnedSemaphorePermit>,
+}
+
+impl Slot {
+    /// Both, until they are dropped together.
+    pub fn and(mut self, mut other: Self) -> Self {
+        self.permits.append(&mut other.permits);
+        self
+    }
 }
 
 #[derive(Debug)]
@@ -51,21 +60,39 @@ impl Slots {
     pub async fn acquire(&self, capability: &Capability, cancel: &CancellationToken) -> Result<Slot, ToolError> {
         let execution = &capability.execution;
         if execution.concurrency.is_none() && execution.rate_limit.is_none() {
-            return Ok(Slot { _permit: None });
+            return Ok(Slot { permits: Vec::new() });
         }
         let tool = self.tool(capability);
-        let permit = match &tool.at_once {
-            Some(semaphore) => {
-                let permit = cancel.run_until_cancelled(semaphore.clone().acquire_owned()).await;
-                // The semaphore is never closed, so only cancelling leaves us without a permit.
-                Some(permit.and_then(Result::ok).ok_or_else(errors::cancelled)?)
-            }
-            None => None,
-        };
+        let mut permits = Vec::new();
+        if let Some(semaphore) = &tool.at_once {
+            permits.push(wait(semaphore, cancel).await?);
+        }
         if let Some(limit) = &execution.rate_limit {
             tool.count_start(limit)?;
         }
-        Ok(Slot { _permit: permit })
+        Ok(Slot { permits })
+    }
+
+    /// Waits for a slot of each of `wanted`, given as a name and how many there are: calls of several capabilities share
+    /// them. All callers ask in the same order, and before the slots of a capability, so that nobody waits in a circle.
+    ///
+    /// # Errors
+    /// `CANCELLED` when `cancel` fires first.
+    pub async fn acquire_shared(
+        &self,
+        wanted: &[(String, u32)],
+        cancel: &CancellationToken,
+    ) -> Result<Slot, ToolError> {
+        let mut permits = Vec::with_capacity(wanted.len());
+        for (name, at_once) in wanted {
+            let semaphore = {
+                let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let new = || Arc::new(Semaphore::new(permits_of(*at_once)));
+                shared.entry(name.clone()).or_insert_with(new).clone()
+            };
+            permits.push(wait(&semaphore, cancel).await?);
+        }
+        Ok(Slot { permits })
     }
 
     fn tool(&self, capability: &Capability) -> Arc<Tool> {
@@ -78,11 +105,20 @@ impl Slots {
     }
 }
 
+fn permits_of(at_once: u32) -> usize {
+    usize::try_from(at_once).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS)
+}
+
+/// Waits for its turn. The semaphore is never closed, so only cancelling leaves us without a permit.
+async fn wait(semaphore: &Arc<Semaphore>, cancel: &CancellationToken) -> Result<OwnedSemaphorePermit, ToolError> {
+    let permit = cancel.run_until_cancelled(semaphore.clone().acquire_owned()).await;
+    permit.and_then(Result::ok).ok_or_else(errors::cancelled)
+}
+
 impl Tool {
     fn new(concurrency: Option<u32>) -> Self {
-        let permits = |cap: u32| usize::try_from(cap).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            at_once: concurrency.map(|cap| Arc::new(Semaphore::new(permits(cap)))),
+            at_once: concurrency.map(|cap| Arc::new(Semaphore::new(permits_of(cap)))),
             starts: Mutex::new(VecDeque::new()),
         }
     }

@@ -16,7 +16,10 @@ use cel::{Context, Env, ExecutionError, IdedExpr, Value, common::types::CelBool}
 
 #[cfg(test)]
 pub(super) use self::variable::FIELDS;
-pub(super) use self::variable::Facts;
+pub(super) use self::{
+    check::check_value,
+    variable::{Facts, text, texts},
+};
 use self::{pattern::CompiledPattern, variable::Scope};
 use super::error::{PolicyError, RuleProblem};
 
@@ -31,7 +34,7 @@ pub(super) const MAX_DEPTH: usize = 64;
 const STACK_BYTES: usize = 64 << 20;
 
 /// The functions and macros conditions are evaluated with.
-static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
+pub(super) static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut env = Env::stdlib().with_optional_support(false);
     let added = pattern::register(&mut env);
     debug_assert!(added.is_ok(), "{added:?}");
@@ -85,11 +88,16 @@ pub(super) fn compile_all(
     if sources.iter().all(Option::is_none) {
         return Ok(sources.iter().map(|_| None).collect());
     }
+    on_reader(|| sources.iter().map(|source| source.map(compile)).collect())
+}
+
+/// Runs `work` on a thread whose stack is deep enough to read expressions.
+pub(super) fn on_reader<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, PolicyError> {
     std::thread::scope(|scope| {
         let reader = std::thread::Builder::new()
             .name("policy-load".to_owned())
             .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, || sources.iter().map(|source| source.map(compile)).collect())
+            .spawn_scoped(scope, work)
             .map_err(|error| PolicyError::Compiler(error.to_string()))?;
         reader.join().map_err(|_| PolicyError::Compiler("the reading thread died".to_owned()))
     })
@@ -97,6 +105,14 @@ pub(super) fn compile_all(
 
 /// Reads and checks one condition. Only [`compile_all`] calls it, since it needs the stack.
 fn compile(source: &str) -> Result<Condition, RuleProblem> {
+    let mut expr = parse(source)?;
+    let uses = check::check(&expr)?;
+    let patterns = pattern::compile(&mut expr)?;
+    Ok(Condition { expr, patterns, uses })
+}
+
+/// Reads an expression. Only on the thread of [`on_reader`].
+pub(super) fn parse(source: &str) -> Result<IdedExpr, RuleProblem> {
     if source.len() > MAX_SOURCE_BYTES {
         return Err(RuleProblem::TooLong { bytes: source.len(), limit: MAX_SOURCE_BYTES });
     }
@@ -105,17 +121,14 @@ fn compile(source: &str) -> Result<Condition, RuleProblem> {
     }
     let parsed = catch_unwind(AssertUnwindSafe(|| ENV.parser().parse(source)))
         .map_err(|_| RuleProblem::Syntax("the parser gave up on it".to_owned()))?;
-    let mut expr = parsed.map_err(|errors| {
+    parsed.map_err(|errors| {
         let messages: Vec<_> = errors.errors.iter().take(3).map(|error| error.msg.as_str()).collect();
         RuleProblem::Syntax(messages.join("; "))
-    })?;
-    let uses = check::check(&expr)?;
-    let patterns = pattern::compile(&mut expr)?;
-    Ok(Condition { expr, patterns, uses })
+    })
 }
 
 /// An evaluation error in words. Only names and types are told: the values are arguments of a call and may be secret.
-fn describe(error: &ExecutionError) -> String {
+pub(super) fn describe(error: &ExecutionError) -> String {
     if let ExecutionError::NoSuchKey(key) = error {
         return format!("there is no `{}`", key.chars().take(80).collect::<String>());
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::origin::{Heard, Said, Unnamed};
 use crate::{
     capability::Capability,
-    types::{DataClass, ExecutionMode, Region, RuleId, Scope, TenantId, ToolName, Trigger, UserId},
+    types::{DataClass, ExecutionMode, Region, RuleId, Scope, TaskType, TenantId, ToolName, Trigger, UserId},
 };
 
 /// Who asks: one local principal with scopes from the config; tenants and roles are carried for the rules.
@@ -49,6 +49,9 @@ pub struct TurnFacts {
     pub data_class: DataClass,
     /// Where it is served.
     pub region: Region,
+    /// What kind of work it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskType>,
     /// The provider of the model.
     pub provider: String,
     /// The model.

@@ -21,7 +21,7 @@ use crate::{
     capability::{Approval, Capability},
     types::{
         ArgumentRole, CapabilityId, CostClass, DataClass, ExecutionMode, IdError, Intent, Region, RiskClass, RuleId,
-        Scope, SideEffect, TenantId, ToolName, Trigger, Trust, UserId,
+        Scope, SideEffect, TaskType, TenantId, ToolName, Trigger, Trust, UserId,
     },
 };
 
@@ -286,6 +286,7 @@ struct GivenTurn {
     tool_calls: u32,
     data_class: Option<DataClass>,
     region: Option<Region>,
+    task: Option<TaskType>,
     provider: Option<String>,
     model: Option<String>,
     trigger: Option<Trigger>,
@@ -319,6 +320,7 @@ impl GivenTurn {
             tool_calls: self.tool_calls,
             data_class: self.data_class.unwrap_or(DataClass::Public),
             region: self.region.unwrap_or(Region::Global),
+            task: self.task.clone(),
             provider: self.provider.clone().unwrap_or_else(|| "openai".to_owned()),
             model: self.model.clone().unwrap_or_else(|| "gpt-5.2".to_owned()),
             trigger: self.trigger.unwrap_or(Trigger::Auto),

@@ -9,17 +9,17 @@ use serde::{
 
 /// A pattern over a whole text: `*` stands for any characters, dots among them, and for none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Glob {
+pub(crate) struct Glob {
     /// What stands between the stars; a single piece is a plain text.
     pieces: Vec<Box<str>>,
 }
 
 impl Glob {
-    pub(super) fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         Self { pieces: text.split('*').map(Box::from).collect() }
     }
 
-    pub(super) fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         match self.pieces.as_slice() {
             [] => false,
             [exact] => **exact == *text,

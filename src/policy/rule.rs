@@ -75,6 +75,9 @@ pub(super) struct Match {
     /// The data in play: what the turn works on or has read.
     #[serde(deserialize_with = "one_or_many")]
     pub(super) data_class: Vec<DataClass>,
+    /// Patterns over the task type; a turn without one fits none.
+    #[serde(deserialize_with = "one_or_many")]
+    pub(super) task: Vec<Glob>,
     /// Patterns over the provider of the model.
     #[serde(deserialize_with = "one_or_many")]
     pub(super) provider: Vec<Glob>,
@@ -93,6 +96,7 @@ impl Match {
             && any_of(&self.mode, &capability.execution.mode)
             && any_matches(&self.tenant, principal.tenant.as_str())
             && any_matches(&self.provider, &turn.provider)
+            && holds_one(&self.task, turn.task.iter().map(|task| task.as_str()))
             && holds_one(&self.role, principal.roles.iter().map(String::as_str))
             && holds_one(&self.scope, principal.scopes.iter().map(|scope| scope.as_str()))
             && (self.data_class.is_empty()

@@ -18,6 +18,7 @@ use crate::{
     net::{HttpClient, HttpConfig},
     policy::{DEFAULT_RULES, Gate, PolicyEngine, Principal},
     projection::{ArtifactStore, MemoryArtifacts},
+    quota::Quotas,
     route::{Observed, Router, Weights},
     secret::{Known, Redactor},
     store::{Journal, MemoryJournal},
@@ -34,6 +35,7 @@ pub struct RuntimeBuilder {
     executors: Executors,
     failed: Option<RuntimeError>,
     policies: Vec<(String, String)>,
+    quotas: Vec<(String, String)>,
     engine: Option<Arc<dyn PolicyEngine>>,
     model: Option<Arc<dyn Model>>,
     journal: Option<Arc<dyn Journal>>,
@@ -61,6 +63,7 @@ impl RuntimeBuilder {
             executors: Executors::new(),
             failed: None,
             policies: Vec::new(),
+            quotas: Vec::new(),
             engine: None,
             model: None,
             journal: None,
@@ -149,6 +152,13 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn policy(mut self, yaml: &str, source: &str) -> Self {
         self.policies.push((source.to_owned(), yaml.to_owned()));
+        self
+    }
+
+    /// A file in YAML with budgets, rates and what tenants may see and use. `source` names it in errors.
+    #[must_use]
+    pub fn quotas(mut self, yaml: &str, source: &str) -> Self {
+        self.quotas.push((source.to_owned(), yaml.to_owned()));
         self
     }
 
@@ -256,6 +266,8 @@ impl RuntimeBuilder {
             Some(engine) => engine,
             None => Arc::new(gate(&self.policies)?),
         };
+        let quotas = quotas(&self.quotas)?;
+        let gate = quotas.as_ref().map_or(Arc::clone(&gate), |quotas| quotas.guard(gate));
         let executors = with_http_tools(self.executors, &registry)?;
         let shown = Shown::of(&registry, &executors);
         let searchable = is_searchable(&registry, &executors, &shown);
@@ -270,6 +282,7 @@ impl RuntimeBuilder {
             observed: Observed::new(),
             executors,
             slots: Slots::default(),
+            quotas,
             model: self.model.unwrap_or_else(|| Arc::new(Extractive::default())),
             redactor: Arc::new(Redactor::new(&self.secrets)),
             toolbox: Toolbox::default(),
@@ -304,6 +317,13 @@ fn gate(policies: &[(String, String)]) -> Result<Gate, RuntimeError> {
     let own = policies.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     let files: Vec<(&str, &str)> = std::iter::once(DEFAULT_RULES).chain(own).collect();
     Ok(Gate::load(&files)?)
+}
+
+/// What operators allotted; `None` when that is nothing.
+fn quotas(files: &[(String, String)]) -> Result<Option<Arc<Quotas>>, RuntimeError> {
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let quotas = Quotas::load(&files)?;
+    Ok((!quotas.is_empty()).then(|| Arc::new(quotas)))
 }
 
 #[expect(clippy::expect_used, reason = "constants that are valid ids")]

@@ -5,6 +5,7 @@ use crate::{
     execute::{DuplicateExecutor, HttpToolError},
     net::NetError,
     policy::PolicyError,
+    quota::QuotaError,
     types::IdError,
 };
 
@@ -27,6 +28,9 @@ pub enum RuntimeError {
     /// HTTP cannot be spoken at all (no certificates).
     #[error(transparent)]
     Net(#[from] NetError),
+    /// What was allotted is wrong.
+    #[error(transparent)]
+    Quota(#[from] QuotaError),
     /// A name is no valid id.
     #[error(transparent)]
     Id(#[from] IdError),

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 use crate::{
     config::Limits,
     llm::{OnUnsupported, ToolChoice, mend},
-    turn::{self, Company, ModelOptions, OnReject, Started, TurnError, TurnOutcome},
-    types::{DataClass, Entry, Intent, Region, TraceId, TurnId, UserPart},
+    policy::{ExpressionFacts, Principal},
+    turn::{self, Company, ModelOptions, OnReject, Parent, Started, Turn, TurnError, TurnOutcome},
+    types::{DataClass, Entry, Intent, MicroUsd, Region, TaskType, TraceId, TurnId, UserPart},
 };
 
 use super::Runtime;
@@ -28,6 +29,13 @@ pub struct TurnRequest<'a> {
     on_unsupported: OnUnsupported,
     data_class: DataClass,
     region: Region,
+    parent: Option<Parent>,
+    task: Option<TaskType>,
+    principal: Option<Arc<Principal>>,
+    data_classes: Vec<DataClass>,
+    tainted: bool,
+    /// What the parent has left to spend.
+    left: Option<MicroUsd>,
     extra: Map<String, Value>,
     company: Company,
 }
@@ -47,6 +55,12 @@ impl<'a> TurnRequest<'a> {
             on_unsupported: OnUnsupported::Error,
             data_class: DataClass::Public,
             region: Region::Global,
+            parent: None,
+            task: None,
+            principal: None,
+            data_classes: Vec::new(),
+            tainted: false,
+            left: None,
             extra: Map::new(),
             company: Company::default(),
         }
@@ -116,6 +130,36 @@ impl<'a> TurnRequest<'a> {
         self
     }
 
+    /// On whose behalf, where it is not the runtime's principal. Names and scopes come from who authenticated the
+    /// caller, never from a model.
+    #[must_use]
+    pub fn principal(mut self, principal: Principal) -> Self {
+        self.principal = Some(Arc::new(principal));
+        self
+    }
+
+    /// What kind of work it is: budgets, limits and rules go by it.
+    #[must_use]
+    pub fn task(mut self, task: TaskType) -> Self {
+        self.task = Some(task);
+        self
+    }
+
+    /// Begins the turn for another one: it joins that one's tree (budgets of scope `turn_tree`), runs on behalf of the
+    /// same principal, starts with its taint and its data classes, and may spend no more than that one has left.
+    /// Children that run at the same time share what is left only through such a budget.
+    #[must_use]
+    pub fn child_of(mut self, parent: &Turn) -> Self {
+        let (started, ledger) = (parent.started(), parent.ledger());
+        self.parent = Some(Parent { turn: started.turn.clone(), root: started.root().clone() });
+        self.task = self.task.or_else(|| started.task.clone());
+        self.principal = Some(Arc::clone(&started.principal));
+        self.tainted = parent.is_tainted();
+        self.data_classes = parent.data_classes().iter().copied().collect();
+        self.left = Some(started.limits.max_tool_cost.saturating_sub(ledger.spent() + ledger.reserved));
+        self
+    }
+
     /// Provider-specific extras; `builtin_tools` among them is an array of raw provider tools, which pass the gate.
     #[must_use]
     pub fn extra(mut self, extra: Map<String, Value>) -> Self {
@@ -153,7 +197,24 @@ impl<'a> TurnRequest<'a> {
         let id = |text: String| TurnId::new(text).map_err(|error| TurnError::Write(error.to_string()));
         let turn = id(parts.clock.fresh_id())?;
         let trace = TraceId::new(turn.as_str()).map_err(|error| TurnError::Write(error.to_string()))?;
-        let tainted = !self.history.is_empty();
+        let tainted = self.tainted || !self.history.is_empty();
+        let principal = self.principal.unwrap_or_else(|| defaults.principal.clone());
+        let facts = ExpressionFacts {
+            principal: &principal,
+            task: self.task.as_ref(),
+            data_class: self.data_class,
+            region: self.region,
+            provider: origin.provider.as_str(),
+            model: origin.model.as_str(),
+        };
+        let mut limits = match &parts.quotas {
+            Some(quotas) => Arc::new(quotas.limits(&defaults.limits, self.limits, &facts)?),
+            None => self.limits.map_or_else(|| defaults.limits.clone(), Arc::new),
+        };
+        if let Some(left) = self.left {
+            let limits = Arc::make_mut(&mut limits);
+            limits.max_tool_cost = limits.max_tool_cost.min(left);
+        }
         let (history, _) = mend(self.history);
         Ok(Started {
             turn,
@@ -163,7 +224,9 @@ impl<'a> TurnRequest<'a> {
             history,
             declared: self.declared,
             past_intents: self.past_intents,
-            principal: defaults.principal.clone(),
+            parent: self.parent,
+            task: self.task,
+            principal,
             model: ModelOptions {
                 provider: origin.provider,
                 model: origin.model,
@@ -175,14 +238,14 @@ impl<'a> TurnRequest<'a> {
                 extra: self.extra,
             },
             policy: self.runtime.parts.gate.version(),
-            limits: self.limits.map_or_else(|| defaults.limits.clone(), Arc::new),
+            limits,
             data_class: self.data_class,
             region: self.region,
             tool_choice: self.tool_choice,
             force_every_step: self.force_every_step,
             on_reject: self.on_reject,
             tainted,
-            data_classes: Vec::new(),
+            data_classes: self.data_classes,
         })
     }
 }

@@ -9,9 +9,12 @@ use std::{
 
 use futures_util::future::{self, BoxFuture, FutureExt};
 
-use crate::types::{CapabilityId, TurnId};
+use crate::types::{CapabilityId, Timestamp, TurnId};
 
-use super::{AuditLog, Commit, Journal, Orders, Remembered, StoreError, TurnHead, TurnState};
+use super::{
+    Accounts, AuditLog, Balance, Commit, Journal, Orders, RateClaim, Remembered, Reserve, Reserved, StoreError, Taken,
+    TurnHead, TurnState, book::Book,
+};
 use order::MemoryOrders;
 
 /// Ended turns beyond this many are forgotten, the oldest first.
@@ -29,6 +32,7 @@ struct State {
     turns: HashMap<TurnId, Held>,
     ended: VecDeque<TurnId>,
     remembered: Vec<Remembered>,
+    book: Book,
 }
 
 /// A journal in memory. Keeps all open turns and the last 1,000 ended ones.
@@ -50,6 +54,9 @@ fn append(state: &mut State, commit: Commit) -> Result<(), StoreError> {
         return Err(StoreError::Conflict { turn: commit.turn, seq: commit.seq });
     }
     held.next = commit.last_seq + 1;
+    if let Some(settle) = &commit.settle {
+        state.book.settle(&commit.turn, settle);
+    }
     let mut body = commit.body;
     body.shrink_to_fit();
     held.bodies.push(body);
@@ -61,9 +68,36 @@ fn append(state: &mut State, commit: Commit) -> Result<(), StoreError> {
             && let Some(oldest) = state.ended.pop_front()
         {
             state.turns.remove(&oldest);
+            state.book.forget(&oldest);
         }
     }
     Ok(())
+}
+
+impl Accounts for MemoryJournal {
+    fn reserve(&self, reserve: Reserve) -> BoxFuture<'_, Result<Reserved, StoreError>> {
+        let work = |state: &mut State| {
+            let reserved = state.book.reserve(&reserve);
+            let Reserved::Short { .. } = reserved else { return Ok(reserved) };
+            state.book.expire(reserve.now);
+            Ok(state.book.reserve(&reserve))
+        };
+        future::ready(self.with(work)).boxed()
+    }
+
+    fn take<'a>(&'a self, rates: &'a [RateClaim], now: Timestamp) -> BoxFuture<'a, Result<Taken, StoreError>> {
+        future::ready(self.with(|state| Ok(state.book.take(rates, now)))).boxed()
+    }
+
+    fn balances<'a>(
+        &'a self,
+        budget: &'a str,
+        opened_at: Timestamp,
+        now: Timestamp,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<Balance>, StoreError>> {
+        future::ready(self.with(|state| Ok(state.book.balances(budget, opened_at, now, limit)))).boxed()
+    }
 }
 
 impl Journal for MemoryJournal {

@@ -2,6 +2,7 @@
 //! turns share one flush to disk.
 
 mod audit;
+mod book;
 mod order;
 
 use std::{
@@ -12,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::{FutureExt, TryFutureExt, future::BoxFuture};
 use sqlx::{
     Connection, QueryBuilder, Row, Sqlite, SqliteConnection, SqlitePool,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous},
@@ -23,7 +24,8 @@ use tokio_util::task::TaskTracker;
 use crate::types::{CapabilityId, MicroUsd, Timestamp, TurnId};
 
 use super::{
-    AuditLog, Commit, EVENT_VERSION, Journal, Orders, Remembered, StoreError, TurnHead, TurnState, audit::Record,
+    Accounts, AuditLog, Balance, Commit, EVENT_VERSION, Journal, Orders, RateClaim, Remembered, Reserve, Reserved,
+    StoreError, Taken, TurnHead, TurnState, audit::Record,
 };
 use audit::{Head, SqliteAudit};
 use order::SqliteOrders;
@@ -31,17 +33,34 @@ use order::SqliteOrders;
 /// At most this many commits share a transaction.
 const GROUP: usize = 256;
 
-/// At most this many rows are written by one statement. Each number of rows is a statement of its own, and all of them
-/// have to stay prepared: a connection keeps 100.
+/// At most this many rows are written by one statement.
 const MOST_ROWS: usize = 32;
 
 /// Bytes of a page of a new file. A commit is some thousand bytes long: of the usual 4,096 it would fill one alone, and
 /// pages are written whole, twice into the log and once into the file.
 const PAGE: u32 = 16_384;
 
+/// Prepared statements that a connection keeps: each number of rows is one of its own.
+const STATEMENTS: usize = 160;
+
+/// What the writer is asked to do.
+enum Job {
+    Commit(Commit),
+    Reserve(Reserve),
+    Take(Vec<RateClaim>, Timestamp),
+}
+
+/// What came of it.
+#[derive(Clone)]
+enum Answer {
+    Committed,
+    Reserved(Reserved),
+    Taken(Taken),
+}
+
 struct Queued {
-    commit: Commit,
-    done: oneshot::Sender<Result<(), StoreError>>,
+    job: Job,
+    done: oneshot::Sender<Result<Answer, StoreError>>,
 }
 
 /// The journal in one SQLite file (mode 0600, write-ahead log, flushed at every commit).
@@ -76,6 +95,13 @@ impl SqliteJournal {
         writer.spawn(write_loop(connection, incoming));
         Ok(Self { queue, readers, orders, audit, _writer: writer })
     }
+
+    /// Has the writer do a job, and waits until it is durable.
+    async fn work(&self, job: Job) -> Result<Answer, StoreError> {
+        let (done, wait) = oneshot::channel();
+        self.queue.send(Queued { job, done }).await.map_err(|_| StoreError::Closed)?;
+        wait.await.map_err(|_| StoreError::Closed)?
+    }
 }
 
 pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
@@ -93,6 +119,7 @@ fn options(path: &Path) -> Result<SqliteConnectOptions, sqlx::Error> {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .page_size(PAGE)
+        .statement_cache_capacity(STATEMENTS)
         .pragma("temp_store", "MEMORY")
         .busy_timeout(Duration::from_secs(10)))
 }
@@ -107,25 +134,28 @@ async fn write_loop(mut connection: SqliteConnection, mut incoming: mpsc::Receiv
 
 /// One transaction for the whole group; when that fails, one for each, so that one conflict spoils nobody else's commit.
 async fn write_group(connection: &mut SqliteConnection, chain: &mut Option<Head>, group: &mut Vec<Queued>) {
-    let commits: Vec<&Commit> = group.iter().map(|queued| &queued.commit).collect();
-    if write(connection, chain, &commits).await.is_ok() {
-        for queued in group.drain(..) {
-            let _ = queued.done.send(Ok(()));
+    let jobs: Vec<&Job> = group.iter().map(|queued| &queued.job).collect();
+    if let Ok(answers) = write(connection, chain, &jobs).await {
+        for (queued, answer) in group.drain(..).zip(answers) {
+            let _ = queued.done.send(Ok(answer));
         }
         return;
     }
     for queued in group.drain(..) {
-        let result = write(connection, chain, &[&queued.commit]).await.map_err(|error| refine(error, &queued.commit));
+        let result = match write(connection, chain, &[&queued.job]).await {
+            Ok(answers) => answers.into_iter().next().ok_or(StoreError::Closed),
+            Err(error) => Err(refine(error, &queued.job)),
+        };
         let _ = queued.done.send(result);
     }
 }
 
-fn refine(error: sqlx::Error, commit: &Commit) -> StoreError {
-    match error.as_database_error() {
-        Some(database) if database.is_unique_violation() => {
+fn refine(error: sqlx::Error, job: &Job) -> StoreError {
+    match (error.as_database_error(), job) {
+        (Some(database), Job::Commit(commit)) if database.is_unique_violation() => {
             StoreError::Conflict { turn: commit.turn.clone(), seq: commit.seq }
         }
-        Some(_) | None => StoreError::Database(error),
+        (Some(_) | None, Job::Commit(_) | Job::Reserve(_) | Job::Take(..)) => StoreError::Database(error),
     }
 }
 
@@ -138,8 +168,10 @@ fn number(value: u64) -> i64 {
 async fn write(
     connection: &mut SqliteConnection,
     chain: &mut Option<Head>,
-    commits: &[&Commit],
-) -> Result<(), sqlx::Error> {
+    jobs: &[&Job],
+) -> Result<Vec<Answer>, sqlx::Error> {
+    let commits: Vec<&Commit> =
+        jobs.iter().filter_map(|job| if let Job::Commit(it) = job { Some(it) } else { None }).collect();
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     for commits in commits.chunks(MOST_ROWS) {
         insert(commits).build().execute(&mut *transaction).await?;
@@ -153,9 +185,10 @@ async fn write(
         [] => None,
         anchors => Some(audit::append(&mut transaction, chain.as_ref(), anchors).await?),
     };
+    let answers = book::work(&mut transaction, jobs).await?;
     transaction.commit().await?;
     *chain = end.or(chain.take());
-    Ok(())
+    Ok(answers)
 }
 
 fn insert(commits: &[&Commit]) -> QueryBuilder<Sqlite> {
@@ -210,14 +243,41 @@ fn read_head(row: &SqliteRow) -> Result<TurnHead, sqlx::Error> {
     })
 }
 
-impl Journal for SqliteJournal {
-    fn append(&self, commit: Commit) -> BoxFuture<'_, Result<(), StoreError>> {
+impl Accounts for SqliteJournal {
+    fn reserve(&self, reserve: Reserve) -> BoxFuture<'_, Result<Reserved, StoreError>> {
         async move {
-            let (done, wait) = oneshot::channel();
-            self.queue.send(Queued { commit, done }).await.map_err(|_| StoreError::Closed)?;
-            wait.await.map_err(|_| StoreError::Closed)?
+            match self.work(Job::Reserve(reserve)).await? {
+                Answer::Reserved(reserved) => Ok(reserved),
+                Answer::Committed | Answer::Taken(_) => Err(StoreError::Closed),
+            }
         }
         .boxed()
+    }
+
+    fn take<'a>(&'a self, rates: &'a [RateClaim], now: Timestamp) -> BoxFuture<'a, Result<Taken, StoreError>> {
+        async move {
+            match self.work(Job::Take(rates.to_vec(), now)).await? {
+                Answer::Taken(taken) => Ok(taken),
+                Answer::Committed | Answer::Reserved(_) => Err(StoreError::Closed),
+            }
+        }
+        .boxed()
+    }
+
+    fn balances<'a>(
+        &'a self,
+        budget: &'a str,
+        opened_at: Timestamp,
+        now: Timestamp,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<Balance>, StoreError>> {
+        async move { Ok(book::balances(&self.readers, budget, opened_at, now, limit).await?) }.boxed()
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn append(&self, commit: Commit) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.work(Job::Commit(commit)).map_ok(drop).boxed()
     }
 
     fn read<'a>(&'a self, turn: &'a TurnId) -> BoxFuture<'a, Result<Vec<String>, StoreError>> {

@@ -134,6 +134,7 @@ fn cost(turn: &Turn, tools: &[ToolSpan]) -> CostReport {
 fn remark(event: &Event) -> Option<String> {
     match event {
         Event::LimitReached(kind) => Some(format!("the limit `{}` was reached", kind.as_str())),
+        Event::BudgetShort(short) => Some(short.to_string()),
         Event::Cancelled { by } => Some(format!("cancelled by {by}")),
         Event::Operated(operated) => Some(operated_remark(operated)),
         Event::Resumed(_) => Some("taken up again after its driver was gone".to_owned()),
@@ -229,6 +230,7 @@ impl Spans<'_> {
             | Event::ToolsAdded(_)
             | Event::ToolsRemoved(_)
             | Event::LimitReached(_)
+            | Event::BudgetShort(_)
             | Event::Cancelled { .. }
             | Event::Operated(_)
             | Event::Ended(_) => {}

@@ -52,6 +52,7 @@ fn notices(turn: &Turn, reason: EndReason) -> Vec<String> {
     for kind in turn.limits_reached() {
         let notice = match kind {
             LimitKind::NoProgress => "the model repeated itself without progress and was stopped".to_owned(),
+            LimitKind::Budget => turn.shortfall().map(ToString::to_string).unwrap_or_default(),
             LimitKind::ToolIterations
             | LimitKind::ToolCalls
             | LimitKind::WallTime

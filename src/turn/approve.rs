@@ -67,7 +67,7 @@ pub async fn decide_approval(
     }
     if let Some(event) = expired(parts, log.turn(), request, log.now()) {
         log.record(event)?;
-        log.commit().await?;
+        log.commit(None).await?;
         return Err(TurnError::Approval(format!(
             "nobody decided in time: the question expired, `{call}` does not run"
         )));
@@ -75,7 +75,7 @@ pub async fn decide_approval(
     let event = event(parts, log.turn(), request, answer)?;
     let remembered = remembered(parts, request, &event, answer);
     log.record(event)?;
-    log.commit().await?;
+    log.commit(None).await?;
     if let Some(remembered) = remembered {
         parts.journal.remember(remembered).await?;
     }
@@ -237,14 +237,14 @@ impl super::Driver<'_> {
 
     /// Asks people about the calls that wait. False when nobody is there to answer: the turn is left waiting, durably.
     pub(super) async fn ask_people(&mut self) -> Result<bool, TurnError> {
-        self.log.commit().await?;
+        self.commit().await?;
         for request in requests(self.log.turn()) {
             if !self.still_waits(&request.call) {
                 continue;
             }
             if let Some(event) = expired(self.parts, self.log.turn(), &request, self.log.now()) {
                 self.log.record(event)?;
-                self.log.commit().await?;
+                self.commit().await?;
                 continue;
             }
             let Some(approver) = self.approver.clone() else { continue };
@@ -257,7 +257,7 @@ impl super::Driver<'_> {
                 let event = event(self.parts, self.log.turn(), &request, &answer)?;
                 let remembered = remembered(self.parts, &request, &event, &answer);
                 self.log.record(event)?;
-                self.log.commit().await?;
+                self.commit().await?;
                 if let Some(remembered) = remembered {
                     self.parts.journal.remember(remembered).await?;
                 }

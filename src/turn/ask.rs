@@ -103,7 +103,7 @@ impl Driver<'_> {
         };
         asking.sync(self.parts, self.log.turn(), &prepared);
         asking.request.tool_choice = step.choice.clone();
-        let made = match self.reserve(&mut asking, &step)? {
+        let made = match self.reserve(&mut asking, &step).await? {
             true => self.call(&mut asking, step.number).await,
             false => Ok(()),
         };
@@ -112,19 +112,32 @@ impl Driver<'_> {
     }
 
     /// Journals the call as started, with its worst case set aside. False when the money does not suffice.
-    fn reserve(&mut self, asking: &mut Asking, step: &ModelStep) -> Result<bool, TurnError> {
-        let worst = self.parts.model.worst_case(&asking.request, &asking.conversation).unwrap_or(MicroUsd::ZERO);
+    async fn reserve(&mut self, asking: &mut Asking, step: &ModelStep) -> Result<bool, TurnError> {
+        let worst = self.parts.model.worst_case(&asking.request, &asking.conversation);
+        if worst.is_none()
+            && let Some(short) = self.refuses_unpriced()
+        {
+            self.log.record(Event::BudgetShort(Box::new(short)))?;
+            return Ok(false);
+        }
+        let worst = worst.unwrap_or(MicroUsd::ZERO);
         if asking.last_answer == MicroUsd::ZERO {
             asking.last_answer = worst;
             self.last_answer = worst;
         }
-        if step.started {
-            return Ok(true);
-        }
         let spare = if step.last.is_some() { MicroUsd::ZERO } else { asking.last_answer };
-        if self.would_overdraw(worst + spare) {
+        if !step.started && self.would_overdraw(worst + spare) {
             self.log.record(Event::LimitReached(LimitKind::Cost))?;
             return Ok(false);
+        }
+        // What a call that was started before a crash needs is in the turn's ledger already.
+        let wanted = if step.started { spare } else { worst + spare };
+        if let Some(short) = self.set_aside(wanted).await? {
+            self.log.record(Event::BudgetShort(Box::new(short)))?;
+            return Ok(false);
+        }
+        if step.started {
+            return Ok(true);
         }
         self.log.record(Event::ModelCallStarted(ModelCallStarted {
             number: step.number,
@@ -136,7 +149,7 @@ impl Driver<'_> {
     }
 
     async fn call(&mut self, asking: &mut Asking, number: u32) -> Result<(), TurnError> {
-        self.log.commit().await?;
+        self.commit().await?;
         let begun = self.log.now();
         let watcher = self.watcher.clone();
         let pieces = Pieces(watcher.as_ref());

@@ -29,6 +29,7 @@ pub(super) fn facts(turn: &Turn) -> TurnFacts {
         tool_calls: turn.tool_calls(),
         data_class: started.data_class,
         region: started.region,
+        task: started.task.clone(),
         provider: started.model.provider.to_string(),
         model: started.model.model.to_string(),
         trigger: turn.prepared().map_or(Trigger::Auto, |prepared| prepared.report.trigger),

@@ -9,7 +9,7 @@ use crate::types::{CallId, DurationMs, TurnId};
 
 use super::{
     Act, ApprovalRequest, Approver, Ended, Event, Exposed, Operated, Operator, Parts, Resumed, Started, Step, Turn,
-    TurnError, Watcher, answer, approve::requests, ask::Asking, decide, log::Log, operate, prepare,
+    TurnError, Watcher, answer, approve::requests, ask::Asking, decide, log::Log, operate, prepare, purse::Purse,
 };
 
 /// How a turn was left by its driver.
@@ -69,6 +69,7 @@ pub(super) struct Driver<'a> {
     pub(super) approver: Option<Arc<dyn Approver>>,
     /// The orders that were carried out, as the store numbers them.
     pub(super) heeded: u64,
+    pub(super) purse: Purse,
 }
 
 /// Runs a new turn until it is over, waits, or is put down.
@@ -95,27 +96,30 @@ pub async fn resume(parts: &Parts, id: &TurnId, company: Company) -> Result<Turn
     // Between reading and claiming, somebody may have driven the turn on.
     log = Log::read(id, parts.clock.clone(), parts.journal.clone(), company.watcher.clone()).await?;
     log.drive_by(claim);
-    if let Some(halted) = log.turn().paused().filter(|paused| paused.act == Act::Halted).cloned()
+    let mut driver = Driver::new(parts, log, company, true);
+    if let Some(halted) = driver.log.turn().paused().filter(|paused| paused.act == Act::Halted).cloned()
         && operate::halts(parts).await?.is_empty()
     {
         let by = Operator { by: &halted.by, why: "the halt was lifted" };
-        log.record(by.did(Act::Unpaused))?;
+        driver.log.record(by.did(Act::Unpaused))?;
     }
-    match log.turn().next() {
+    match driver.log.turn().next() {
         Step::Done | Step::Finish(_) | Step::Paused => {}
         Step::Prepare | Step::CallModel(_) | Step::Decide(_) | Step::Execute(_) | Step::AwaitApproval(_) => {
-            log.record(Event::Resumed(Resumed { by: parts.clock.fresh_id(), policy: parts.gate.version() }))?;
+            driver.log.record(Event::Resumed(Resumed { by: parts.clock.fresh_id(), policy: parts.gate.version() }))?;
             // Of two that take the turn up at once, one is refused here, before it has run anything.
-            log.commit().await?;
+            driver.commit().await?;
         }
     }
-    Box::pin(Driver::new(parts, log, company, true).drive()).await
+    Box::pin(driver.drive()).await
 }
 
 impl<'a> Driver<'a> {
     pub(super) fn new(parts: &'a Parts, log: Log, company: Company, resumed: bool) -> Self {
         let Company { watcher, approver, cancel } = company;
+        let purse = Purse::open(parts, log.turn(), resumed);
         Self {
+            purse,
             parts,
             log,
             watcher,
@@ -151,7 +155,7 @@ impl<'a> Driver<'a> {
                     self.log.record(Event::Ended(Arc::new(ended)))?;
                 }
                 Step::Done | Step::Paused => {
-                    self.log.commit().await?;
+                    self.commit().await?;
                     return Ok(self.leave());
                 }
             }

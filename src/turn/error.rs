@@ -1,6 +1,6 @@
 //! What can go wrong with a turn itself. Failed calls and failed models are not among it: they are part of a turn.
 
-use crate::{store::StoreError, types::TurnId};
+use crate::{quota::QuotaError, store::StoreError, types::TurnId};
 
 use super::IllegalEvent;
 
@@ -22,6 +22,9 @@ pub enum TurnError {
         /// Why.
         why: String,
     },
+    /// What was allotted to the tenant gives no limits for this turn.
+    #[error(transparent)]
+    Quota(#[from] QuotaError),
     /// An event cannot be written as JSON.
     #[error("an event cannot be written: {0}")]
     Write(String),

@@ -12,11 +12,12 @@ use crate::{
     intent::IntentReport,
     llm::{ModelError, OnUnsupported, ToolChoice},
     policy::{Decision, Principal},
+    quota::Shortfall,
     route::{NoRoute, Route},
     types::{
         CallId, CapabilityId, Citation, DataClass, DurationMs, Entry, ErrorCode, Intent, MicroUsd, ModelName,
-        Projection, ProjectionKind, ProviderName, Region, Reply, RiskClass, SideEffect, Timestamp, Tokens, ToolError,
-        ToolName, TraceId, TurnId, UserPart, is_default,
+        Projection, ProjectionKind, ProviderName, Region, Reply, RiskClass, SideEffect, TaskType, Timestamp, Tokens,
+        ToolError, ToolName, TraceId, TurnId, UserPart, is_default,
     },
 };
 
@@ -59,6 +60,8 @@ pub enum Event {
     CallFinished(CallFinished),
     /// A limit was reached.
     LimitReached(LimitKind),
+    /// A budget that the turn shares with others cannot pay for what comes next.
+    BudgetShort(Box<Shortfall>),
     /// Somebody cancelled the turn.
     Cancelled {
         /// Who.
@@ -88,6 +91,7 @@ impl Event {
             Self::CallStarted(_) => "call_started",
             Self::CallFinished(_) => "call_finished",
             Self::LimitReached(_) => "limit_reached",
+            Self::BudgetShort(_) => "budget_short",
             Self::Cancelled { .. } => "cancelled",
             Self::Resumed(_) => "resumed",
             Self::Operated(operated) => operated.act.kind(),
@@ -124,6 +128,12 @@ pub struct Started {
     /// The intents of earlier turns, latest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub past_intents: Vec<Intent>,
+    /// The turn that this one was begun for, and the root of that tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+    /// What kind of work it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskType>,
     /// On whose behalf.
     pub principal: Arc<Principal>,
     /// Which model.
@@ -152,6 +162,22 @@ pub struct Started {
     /// The classes of the data in the history.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_classes: Vec<DataClass>,
+}
+
+impl Started {
+    /// The root of the tree of turns this one is part of.
+    pub fn root(&self) -> &TurnId {
+        self.parent.as_ref().map_or(&self.turn, |parent| &parent.root)
+    }
+}
+
+/// The turn that another one was begun for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    /// That turn.
+    pub turn: TurnId,
+    /// The root of its tree.
+    pub root: TurnId,
 }
 
 /// The model of a turn and how it is asked.
@@ -479,6 +505,8 @@ pub enum LimitKind {
     ContextTokens,
     /// The model goes in circles.
     NoProgress,
+    /// A budget that the turn shares with others.
+    Budget,
 }
 
 impl LimitKind {
@@ -491,13 +519,14 @@ impl LimitKind {
             Self::Cost => "max_tool_cost_usd",
             Self::ContextTokens => "max_context_tokens_from_tools",
             Self::NoProgress => "no_progress",
+            Self::Budget => "budget",
         }
     }
 
     /// The reason a turn ends with when it ends by this limit.
     pub const fn end_reason(self) -> EndReason {
         match self {
-            Self::Cost => EndReason::Budget,
+            Self::Cost | Self::Budget => EndReason::Budget,
             Self::NoProgress => EndReason::NoProgress,
             Self::ToolIterations | Self::ToolCalls | Self::WallTime | Self::ContextTokens => EndReason::Limit,
         }

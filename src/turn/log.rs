@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use crate::{
     clock::Clock,
     store::{
-        Claim, Commit, Journal, TurnHead, TurnState,
+        Claim, Commit, Journal, Settle, TurnHead, TurnState,
         audit::{Anchor, JournalHash},
     },
     text::cut,
@@ -117,10 +117,10 @@ impl Log {
         Ok(())
     }
 
-    /// Makes all that was recorded durable.
-    pub(super) async fn commit(&mut self) -> Result<(), TurnError> {
+    /// Makes all that was recorded durable, with what it does to shared accounts. False when there was nothing.
+    pub(super) async fn commit(&mut self, settle: Option<Settle>) -> Result<bool, TurnError> {
         if self.pending.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let next = self.turn.next_seq();
         let body = String::from_utf8(std::mem::take(&mut self.pending));
@@ -134,9 +134,11 @@ impl Log {
             body,
             head: self.head(),
             anchor,
+            settle,
         };
         self.first = next;
-        Ok(self.journal.append(commit).await?)
+        self.journal.append(commit).await?;
+        Ok(true)
     }
 
     fn state(&self) -> TurnState {

@@ -15,6 +15,7 @@ use crate::{
     config::Limits,
     llm::{ModelError, ToolChoice},
     policy::{Heard, Said},
+    quota::Shortfall,
     types::{
         CallId, CapabilityId, Citation, DataClass, DurationMs, Entry, MicroUsd, Reply, Stop, Timestamp, Tokens, Usage,
     },
@@ -65,6 +66,7 @@ pub struct Turn {
     data_classes: BTreeSet<DataClass>,
     sources: Vec<Citation>,
     limits_reached: Vec<LimitKind>,
+    short: Option<Box<Shortfall>>,
     notified: bool,
     stopping: Option<EndReason>,
     last_reply: Option<Arc<Reply>>,
@@ -117,6 +119,7 @@ impl Turn {
             data_classes: started.data_classes.iter().copied().collect(),
             sources: Vec::new(),
             limits_reached: Vec::new(),
+            short: None,
             notified: false,
             stopping: None,
             last_reply: None,
@@ -165,6 +168,10 @@ impl Turn {
             Event::CallStarted(started) => self.on_call_started(started),
             Event::CallFinished(finished) => self.on_call_finished(finished),
             Event::LimitReached(kind) => self.on_limit(*kind),
+            Event::BudgetShort(short) => {
+                self.short = Some(short.clone());
+                self.on_limit(LimitKind::Budget);
+            }
             Event::Cancelled { .. } => self.stop(EndReason::Cancelled),
             Event::Resumed(_) => self.on_resumed(),
             Event::Operated(operated) => self.on_operated(operated),

@@ -116,7 +116,7 @@ pub async fn unpause(parts: &Parts, id: &TurnId, operator: Operator<'_>) -> Resu
     let mut log = read(parts, id).await?;
     if log.turn().paused().is_some() {
         log.record(operator.did(Act::Unpaused))?;
-        log.commit().await?;
+        log.commit(None).await?;
     }
     Ok(())
 }
@@ -142,17 +142,18 @@ pub async fn set_limits(
 /// # Errors
 /// [`TurnError`] when the turn is over, or the journal cannot be read or written.
 pub async fn cancel(parts: &Parts, id: &TurnId, by: &str, company: Company) -> Result<TurnOutcome, TurnError> {
-    let mut log = Log::read(id, parts.clock.clone(), parts.journal.clone(), company.watcher.clone()).await?;
+    let log = Log::read(id, parts.clock.clone(), parts.journal.clone(), company.watcher.clone()).await?;
     if log.turn().next() == Step::Done {
         return Err(TurnError::Over { turn: id.clone() });
     }
-    if log.turn().paused().is_some() {
-        log.record(Operator { by, why: "to cancel it" }.did(Act::Unpaused))?;
+    let mut driver = Driver::new(parts, log, company, true);
+    if driver.log.turn().paused().is_some() {
+        driver.log.record(Operator { by, why: "to cancel it" }.did(Act::Unpaused))?;
     }
-    log.record(Event::Resumed(Resumed { by: parts.clock.fresh_id(), policy: parts.gate.version() }))?;
-    log.record(Event::Cancelled { by: by.to_owned() })?;
-    log.commit().await?;
-    Box::pin(Driver::new(parts, log, company, true).drive()).await
+    driver.log.record(Event::Resumed(Resumed { by: parts.clock.fresh_id(), policy: parts.gate.version() }))?;
+    driver.log.record(Event::Cancelled { by: by.to_owned() })?;
+    driver.commit().await?;
+    Box::pin(driver.drive()).await
 }
 
 /// Stops everything: no model call and no tool call of any process on this store starts until [`lift`]. What runs already
@@ -202,7 +203,7 @@ async fn tell(parts: &Parts, id: &TurnId, operator: Operator<'_>, command: Comma
     let mut log = read(parts, id).await?;
     if let Some(event) = event(log.turn(), operator, &command)? {
         log.record(event)?;
-        log.commit().await?;
+        log.commit(None).await?;
     }
     Ok(Given::Done)
 }
@@ -257,7 +258,7 @@ impl Driver<'_> {
         }
         self.heeded = version;
         if !done.is_empty() {
-            self.log.commit().await?;
+            self.commit().await?;
             orders.take_back(&done, None).await?;
         }
         Ok(())

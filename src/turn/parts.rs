@@ -14,6 +14,7 @@ use crate::{
     llm::{Model, ToolDef, arguments::Validator},
     policy::PolicyEngine,
     projection::ArtifactStore,
+    quota::Quotas,
     route::{Observed, Router},
     secret::Redactor,
     store::Journal,
@@ -51,6 +52,8 @@ pub struct Parts {
     pub slots: Slots,
     /// The model.
     pub model: Arc<dyn Model>,
+    /// What operators allotted; `None` when that is nothing.
+    pub quotas: Option<Arc<Quotas>>,
     /// Masks secrets.
     pub redactor: Arc<Redactor>,
     /// Tool definitions and validators, made when first needed.

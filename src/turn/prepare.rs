@@ -97,6 +97,7 @@ fn turn_facts(started: &Started, trigger: Trigger) -> TurnFacts {
         tool_calls: 0,
         data_class: started.data_class,
         region: started.region,
+        task: started.task.clone(),
         provider: started.model.provider.to_string(),
         model: started.model.model.to_string(),
         trigger,

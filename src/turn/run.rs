@@ -11,12 +11,14 @@ use crate::{
     config::Limits,
     execute::{Attempted, BATCH_CAP, CallContext, Executor, Planned, RunPolicy, Schedule, Slot, errors, run_one},
     policy::Outcome,
-    types::{CallId, DurationMs, ToolError},
+    quota::Bounds,
+    store::Taken,
+    types::{CallId, DurationMs, MicroUsd, ToolError},
 };
 
 use super::{
     CallFinished, CallStage, CallStarted, CallStatus, Driver, Event, Exposed, LimitKind, Parts, Phase, TurnError,
-    decide, internal, outcome, prepare,
+    decide, internal, outcome, prepare, purse,
 };
 
 /// What came back from running one call.
@@ -46,9 +48,11 @@ impl Driver<'_> {
         loop {
             for index in schedule.ready() {
                 let Some((id, capability)) = batch.get(index) else { continue };
-                if is_bounded(capability) {
+                let bounds = self.bounds(capability);
+                if bounds.is_some() || is_bounded(capability) {
                     let stop = stop.clone();
-                    running.push(async move { (index, wait_for_slot(parts, capability, &stop).await) }.boxed());
+                    let wait = async move { (index, wait_for_slot(parts, capability, bounds, &stop).await) };
+                    running.push(wait.boxed());
                     continue;
                 }
                 match self.start(id, capability).await? {
@@ -62,7 +66,7 @@ impl Driver<'_> {
             let mut ready = running.next().now_or_never().flatten();
             if ready.is_none() {
                 // What was recorded becomes durable while the calls run, and before they are waited for.
-                self.log.commit().await?;
+                self.commit().await?;
                 ready = tokio::select! {
                     biased;
                     ended = running.next() => ended,
@@ -177,16 +181,16 @@ impl Driver<'_> {
             return Ok(None);
         }
         let turn = self.log.turn();
-        let Some(call) = turn.call(id).filter(|call| matches!(call.stage, CallStage::Ready)) else { return Ok(None) };
         if turn.tool_calls() >= turn.limits().max_tool_calls_per_turn {
             self.refuse(id, errors::limit_reached(LimitKind::ToolCalls.as_str()))?;
             return Ok(None);
         }
         let reserved = capability.governance.cost;
-        if self.cannot_pay(reserved) {
-            self.refuse(id, errors::limit_reached(LimitKind::Cost.as_str()))?;
+        if !self.afford(id, reserved).await? {
             return Ok(None);
         }
+        let turn = self.log.turn();
+        let Some(call) = turn.call(id).filter(|call| matches!(call.stage, CallStage::Ready)) else { return Ok(None) };
         let started = turn.started();
         let key = format!("{}/{}", started.turn, id);
         let job = Call {
@@ -205,9 +209,28 @@ impl Driver<'_> {
         };
         self.log.record(Event::CallStarted(CallStarted { call: id.clone(), key, reserved }))?;
         if capability.execution.side_effect.writes() || capability.execution.http.is_some() {
-            self.log.commit().await?;
+            self.commit().await?;
         }
         Ok(Some(job))
+    }
+
+    /// Whether the turn, and the budgets it shares, can pay for a call; one they cannot pay for is refused.
+    async fn afford(&mut self, id: &CallId, price: MicroUsd) -> Result<bool, TurnError> {
+        let error = if price == MicroUsd::ZERO {
+            None
+        } else if self.cannot_pay(price) {
+            Some(errors::limit_reached(LimitKind::Cost.as_str()))
+        } else {
+            self.set_aside(price + self.last_answer).await?.map(|short| errors::budget_short(&short.to_string()))
+        };
+        let Some(error) = error else { return Ok(true) };
+        self.refuse(id, error)?;
+        Ok(false)
+    }
+
+    /// What operators bound the call to, beside what its contract says.
+    fn bounds(&self, capability: &Capability) -> Option<Bounds> {
+        self.parts.quotas.as_ref()?.bounds(&purse::asker(self.log.turn().started()), capability)
     }
 
     /// The contract's timeout; where it says nothing else than the default, the limit of the turn.
@@ -311,8 +334,25 @@ fn is_bounded(capability: &Capability) -> bool {
     capability.execution.concurrency.is_some() || capability.execution.rate_limit.is_some()
 }
 
-async fn wait_for_slot(parts: &Parts, capability: &Capability, stop: &CancellationToken) -> Progress {
-    Progress::Slot(parts.slots.acquire(capability, stop).await)
+async fn wait_for_slot(
+    parts: &Parts,
+    capability: &Capability,
+    bounds: Option<Bounds>,
+    stop: &CancellationToken,
+) -> Progress {
+    let Bounds { rates, at_once } = bounds.unwrap_or_default();
+    let slot = match parts.slots.acquire_shared(&at_once, stop).await {
+        Ok(shared) => parts.slots.acquire(capability, stop).await.map(|slot| slot.and(shared)),
+        Err(error) => Err(error),
+    };
+    if rates.is_empty() || slot.is_err() {
+        return Progress::Slot(slot);
+    }
+    Progress::Slot(match parts.journal.take(&rates, parts.clock.now()).await {
+        Ok(Taken::Counted) => slot,
+        Ok(Taken::Wait { after, .. }) => Err(errors::rate_limited(after)),
+        Err(error) => Err(errors::unavailable(capability.intent.as_str(), error.to_string())),
+    })
 }
 
 fn executor(parts: &Parts, capability: &Capability) -> Result<Arc<dyn Executor>, ToolError> {

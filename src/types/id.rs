@@ -156,6 +156,10 @@ text_id!(
     UserId, "user id", check_name
 );
 text_id!(
+    /// A kind of work that turns do, in the operator's words, e.g. `research`: budgets, limits and rules go by it.
+    TaskType, "task type", check_name
+);
+text_id!(
     /// What a principal may do, e.g. `customer.read`.
     Scope, "scope", check_name
 );

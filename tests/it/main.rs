@@ -5,6 +5,7 @@
 
 mod approvals;
 mod audit;
+mod budgets;
 mod control;
 mod examples;
 mod layers;

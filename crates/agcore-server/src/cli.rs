@@ -3,6 +3,7 @@
 mod approvals;
 mod ask;
 mod audit;
+mod budgets;
 mod config;
 mod halt;
 mod intent;
@@ -97,6 +98,9 @@ enum Command {
     Audit(audit::Audit),
     /// Stop everything: no model or tool call of any process on this state starts until it is lifted
     Halt(halt::Halt),
+    /// List and show budgets: what is spent, set aside and left
+    #[command(subcommand)]
+    Budgets(budgets::Budgets),
     /// List, show, resume, pause and cancel turns, and change their limits
     #[command(subcommand)]
     Turns(turns::Turns),
@@ -141,6 +145,7 @@ async fn dispatch(global: &Global, command: Command) -> anyhow::Result<u8> {
         Command::Route(route) => route::run(global, route),
         Command::Approvals(approvals) => approvals::run(global, approvals).await,
         Command::Audit(audit) => audit::run(global, audit).await,
+        Command::Budgets(budgets) => budgets::run(global, budgets).await,
         Command::Halt(halt) => halt::run(global, halt).await,
         Command::Turns(turns) => turns::run(global, turns).await,
         Command::Traces(traces) => traces::run(global, traces).await,

@@ -35,6 +35,20 @@ pub(super) fn check(expr: &IdedExpr) -> Result<Uses, RuleProblem> {
     Ok(checker.uses)
 }
 
+/// Checks an expression that gives a value: a number, or true or false.
+///
+/// # Errors
+/// The first thing that is wrong, reading from the left.
+pub(in super::super) fn check_value(expr: &IdedExpr) -> Result<(), RuleProblem> {
+    let mut checker = Checker { locals: Vec::new(), uses: Uses::default(), depth: 0 };
+    match checker.infer(expr, &Paths::new())? {
+        Ty::One(Kind::Bool | Kind::Int | Kind::Double | Kind::Any) => Ok(()),
+        ty @ (Ty::One(Kind::Text | Kind::Word(_) | Kind::Null) | Ty::List(_)) => {
+            Err(RuleProblem::Type(format!("it has to be a number, or true or false; it is {}", say(ty))))
+        }
+    }
+}
+
 struct Checker<'e> {
     /// The variables of the macros around, innermost last.
     locals: Vec<(&'e str, Ty)>,

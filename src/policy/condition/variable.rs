@@ -108,6 +108,7 @@ pub(in super::super) const FIELDS: &[(&str, &str, Ty)] = {
         ("turn", "tool_calls", One(Int)),
         ("turn", "data_class", One(Word(Words::DataClass))),
         ("turn", "region", One(Word(Words::Region))),
+        ("turn", "task", One(Text)),
         ("turn", "provider", One(Text)),
         ("turn", "model", One(Text)),
         ("turn", "trigger", One(Word(Words::Trigger))),
@@ -221,6 +222,7 @@ impl VariableResolver for Scope<'_, '_> {
             "turn.tool_calls" => CowVal::owned(CelInt::from(i64::from(turn.tool_calls))),
             "turn.data_class" => text(turn.data_class.as_str()),
             "turn.region" => text(turn.region.as_str()),
+            "turn.task" => text(turn.task.as_ref().map_or("", |task| task.as_str())),
             "turn.provider" => text(&turn.provider),
             "turn.model" => text(&turn.model),
             "turn.trigger" => text(turn.trigger.as_str()),
@@ -241,7 +243,7 @@ impl VariableResolver for Scope<'_, '_> {
     }
 }
 
-fn text(text: &str) -> CowVal<'_, '_> {
+pub(in super::super) fn text(text: &str) -> CowVal<'_, '_> {
     CowVal::owned(CelString::from(text))
 }
 
@@ -249,7 +251,7 @@ fn flag<'b>(flag: bool) -> CowVal<'b, 'b> {
     CowVal::owned(CelBool::from(flag))
 }
 
-fn texts<'b>(texts: impl Iterator<Item = &'b str>) -> CowVal<'b, 'b> {
+pub(in super::super) fn texts<'b>(texts: impl Iterator<Item = &'b str>) -> CowVal<'b, 'b> {
     let texts: Vec<Box<dyn Val + 'b>> =
         texts.map(|text| Box::new(CelString::from(text)) as Box<dyn Val + 'b>).collect();
     CowVal::owned(CelList::from(texts))

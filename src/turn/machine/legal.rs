@@ -55,6 +55,8 @@ impl Turn {
                 self.model_call.is_none().then_some(()).ok_or("a model call is open")
             }
             Event::CallStarted(started) => {
+                // Not before every call of the reply is decided.
+                in_phase(&[Phase::ExecuteTools])?;
                 let ready = self.call(&started.call).is_some_and(|call| matches!(call.stage, CallStage::Ready));
                 if !ready {
                     return Err("the call may not start: it is not decided, waits, or runs already");
@@ -63,7 +65,7 @@ impl Turn {
                 room.then_some(()).ok_or("the turn has no tool call left")
             }
             Event::CallFinished(finished) => self.check_finished(finished),
-            Event::LimitReached(_) | Event::Cancelled { .. } | Event::Resumed(_) => {
+            Event::LimitReached(_) | Event::BudgetShort(_) | Event::Cancelled { .. } | Event::Resumed(_) => {
                 (self.phase != Phase::FinalReady).then_some(()).ok_or("the turn is about to end")
             }
             Event::Operated(operated) => self.check_operated(operated),

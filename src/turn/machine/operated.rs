@@ -41,7 +41,7 @@ impl Turn {
         }
         let counted = |kind: &LimitKind| match kind {
             LimitKind::ToolIterations | LimitKind::ToolCalls | LimitKind::ContextTokens => true,
-            LimitKind::WallTime | LimitKind::Cost | LimitKind::NoProgress => false,
+            LimitKind::WallTime | LimitKind::Cost | LimitKind::NoProgress | LimitKind::Budget => false,
         };
         self.limits_reached.retain(|kind| !counted(kind));
         if self.limits_reached.is_empty() {

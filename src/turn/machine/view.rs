@@ -6,6 +6,7 @@ use crate::{
     config::Limits,
     llm::ModelError,
     policy::{Heard, Said},
+    quota::Shortfall,
     types::{CallId, CapabilityId, Citation, DataClass, DurationMs, Entry, Reply, Timestamp, Tokens, Usage},
 };
 
@@ -152,6 +153,11 @@ impl Turn {
     /// The limits that were reached.
     pub fn limits_reached(&self) -> &[LimitKind] {
         &self.limits_reached
+    }
+
+    /// Which shared budget could not pay, what is left of it, and when it starts anew.
+    pub fn shortfall(&self) -> Option<&Shortfall> {
+        self.short.as_deref()
     }
 
     /// The last reply.

@@ -22,6 +22,8 @@ pub(super) fn started(limits: Limits) -> Started {
         history: vec![],
         declared: vec![],
         past_intents: vec![],
+        parent: None,
+        task: None,
         principal: Arc::new(Principal {
             tenant: TenantId::new("local").unwrap(),
             user: UserId::new("me").unwrap(),

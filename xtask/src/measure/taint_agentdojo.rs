@@ -153,6 +153,7 @@ impl<'w> Replay<'w> {
             tool_calls: 0,
             data_class: class.unwrap_or(DataClass::Internal),
             region: Region::Global,
+            task: None,
             provider: "any".to_owned(),
             model: "obedient".to_owned(),
             trigger: Trigger::Auto,

@@ -13,7 +13,7 @@ use agcore::{
         Act, ApprovalAnswer, ApprovalRequest, Approver, Company, Event, Operated, Recorded, Turn, TurnEnd, TurnOutcome,
         Watcher,
     },
-    types::{Citation, CitationSource, Intent},
+    types::{Citation, CitationSource, Intent, TaskType},
 };
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -39,6 +39,9 @@ pub(crate) struct Ask {
     /// What is wanted, e.g. web.search; may be given several times (default: detected from the question)
     #[arg(long = "intent", value_name = "INTENT")]
     intents: Vec<Intent>,
+    /// What kind of work it is: budgets, limits and rules go by it
+    #[arg(long, value_name = "TYPE")]
+    task: Option<TaskType>,
     /// Let calls run that would wait for a person (for scripts; what is denied stays denied)
     #[arg(long)]
     yes: bool,
@@ -68,8 +71,11 @@ pub(crate) async fn run(global: &Global, ask: Ask) -> Result<u8> {
         ..Company::default()
     };
     let cancel = company.cancel.clone();
-    let turn = made.runtime.turn(ask.question).intents(intents).company(company).run();
-    let mut turn = std::pin::pin!(turn);
+    let mut turn = made.runtime.turn(ask.question).intents(intents).company(company);
+    if let Some(task) = ask.task {
+        turn = turn.task(task);
+    }
+    let mut turn = std::pin::pin!(turn.run());
     let outcome = loop {
         tokio::select! {
             outcome = &mut turn => break outcome?,
@@ -146,6 +152,7 @@ impl Watcher for Shown {
             | Event::ApprovalDecided(_)
             | Event::CallFinished(_)
             | Event::LimitReached(_)
+            | Event::BudgetShort(_)
             | Event::Cancelled { .. }
             | Event::Resumed(_)
             | Event::Operated(_)
@@ -231,6 +238,7 @@ fn document(outcome: &TurnOutcome, trace: &Trace) -> serde_json::Value {
         "intents": trace.prepared.as_ref().map(|prepared| &prepared.report),
         "routes": trace.prepared.as_ref().map(|prepared| &prepared.routes),
         "unrouted": trace.prepared.as_ref().map(|prepared| &prepared.unrouted),
+        "shortfall": outcome.turn.shortfall(),
         "withheld": trace.prepared.as_ref().map(|prepared| &prepared.withheld),
         "model_calls": trace.model_calls,
         "tool_calls": trace.tool_calls,

@@ -99,6 +99,7 @@ fn turn_facts(args: &Explain) -> TurnFacts {
         tool_calls: 0,
         data_class: args.data_class,
         region: args.region,
+        task: None,
         provider: args.provider.to_string(),
         model: args.model.to_string(),
         trigger: Trigger::Auto,

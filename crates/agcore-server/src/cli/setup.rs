@@ -86,7 +86,20 @@ pub(crate) async fn builder(global: &Global, config: &Config) -> Result<RuntimeB
     for (name, text) in policies(global, config)? {
         builder = builder.policy(&text, &name);
     }
+    for (name, text) in quotas(config)? {
+        builder = builder.quotas(&text, &name);
+    }
     Ok(builder)
+}
+
+/// The files of budgets, rates and tenants: name and text.
+pub(crate) fn quotas(config: &Config) -> Result<Vec<(String, String)>> {
+    let read = |path: &PathBuf| {
+        let text =
+            fs::read_to_string(path).with_context(|| format!("cannot read the quotas in `{}`", path.display()))?;
+        Ok((path.display().to_string(), text))
+    };
+    config.quotas.files.iter().map(read).collect()
 }
 
 /// Adds the model and what it needs.

@@ -14,18 +14,24 @@ use std::{
 use agcore::{
     capability::Capability,
     runtime::Runtime,
-    store::{AuditLog, Commit, Journal, Orders, Remembered, SqliteJournal, StoreError, TurnHead},
+    store::{
+        Accounts, AuditLog, Balance, Commit, Journal, Orders, RateClaim, Remembered, Reserve, Reserved, SqliteJournal,
+        StoreError, Taken, TurnHead,
+    },
     turn::{
         ApprovalAnswer, ApprovalRequest, Approver, CallStatus, Company, EndReason, Ended, Event, Recorded, TurnEnd,
         TurnError, TurnOutcome,
     },
-    types::{CapabilityId, FunctionCall, Part, RiskClass, SideEffect, TurnId},
+    types::{CapabilityId, FunctionCall, MicroUsd, Part, RiskClass, SideEffect, Timestamp, TurnId},
 };
 use agcore_testkit::{ScriptedModel, ScriptedReply, ScriptedTool, reply};
 use futures_util::future::{BoxFuture, FutureExt, pending, ready};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio::sync::Notify;
+
+/// What the turns pay from.
+const BUDGET: &str = "budgets: [{id: all, scope: all, window: total, usd: 1}]";
 
 /// The tools. Calls are named after them.
 const READ: &str = "orders.get_by_id";
@@ -52,6 +58,26 @@ impl Dying {
     async fn die(&self) {
         self.dead.notify_one();
         pending().await
+    }
+}
+
+impl Accounts for Dying {
+    fn reserve(&self, reserve: Reserve) -> BoxFuture<'_, Result<Reserved, StoreError>> {
+        self.journal.reserve(reserve)
+    }
+
+    fn take<'a>(&'a self, rates: &'a [RateClaim], now: Timestamp) -> BoxFuture<'a, Result<Taken, StoreError>> {
+        self.journal.take(rates, now)
+    }
+
+    fn balances<'a>(
+        &'a self,
+        budget: &'a str,
+        opened_at: Timestamp,
+        now: Timestamp,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<Balance>, StoreError>> {
+        self.journal.balances(budget, opened_at, now, limit)
     }
 }
 
@@ -167,10 +193,11 @@ impl Life {
     async fn begin(db: &Path, services: &Services, script: Vec<ScriptedReply>, at: Option<(usize, Side)>) -> Self {
         let journal = SqliteJournal::open(db).await.unwrap();
         let journal = Arc::new(Dying { journal, appends: AtomicUsize::new(0), at, dead: Notify::new() });
-        let model = Arc::new(ScriptedModel::new(script));
+        let model = Arc::new(ScriptedModel::new(script).priced(Some(MicroUsd::new(700))));
         let schema = json!({"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]});
         let tool = |name: &str, risk: RiskClass| {
-            Capability::function(name).description("Does it to an order").input_schema(schema.clone()).risk(risk)
+            let contract = Capability::function(name).description("Does it to an order");
+            contract.input_schema(schema.clone()).risk(risk).cost(MicroUsd::new(30))
         };
         let keyed = tool(KEYED, RiskClass::IdempotentWrite).idempotency_key_required();
         let plain = tool(PLAIN, RiskClass::BusinessWrite).side_effect(SideEffect::NonIdempotentWrite);
@@ -183,6 +210,7 @@ impl Life {
             .executor(PLAIN, services.plain.clone())
             .journal(journal.clone())
             .model(model.clone())
+            .quotas(BUDGET, "quotas.yaml")
             .build()
             .unwrap();
         Self { runtime, journal, model }
@@ -312,6 +340,13 @@ async fn disturbed(rounds: Rounds, first: (usize, Side), second: Option<(usize, 
         assert_eq!((end.as_ref(), plain.runs(), plain.effects()), (whole, 1, 1), "{context}");
     }
     let life = Life::begin(&db, &services, Vec::new(), None).await;
+    let books = life.journal.balances("all", Timestamp::from_ms(0), Timestamp::from_ms(0), 1).await.unwrap().remove(0);
+    let spent = outcome.turn.ledger().spent();
+    assert_eq!(
+        (books.spent, books.reserved),
+        (spent, MicroUsd::ZERO),
+        "the account differs from the ledger: {context}"
+    );
     let journal = life.runtime.journal(&head.turn).await.unwrap();
     assert_eq!(unknown_calls(&journal), 0, "a resumed turn closes lost calls by itself: {context}");
     let again = life.resume(&head.turn).await.unwrap();
