@@ -13,6 +13,7 @@ mod error;
 mod intents;
 mod lint;
 mod load;
+mod references;
 mod registry;
 mod schema;
 mod yaml;
@@ -28,5 +29,6 @@ pub use contract::{
 pub use draft::FunctionDefaults;
 pub use error::{CapabilityError, Place, Problem};
 pub use lint::{Finding, Origin, Severity, lint};
+pub use references::lint_references;
 pub use registry::{Overridden, Quarantined, Registry, RegistryBuilder};
 pub use schema::schema_of;

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     secret::SecretRef,
-    types::{Api, ModelName, ProviderName, Scope, TenantId, UserId},
+    types::{Api, Demand, ModelName, ProviderName, Scope, TenantId, UserId},
 };
 
 pub use error::{ConfigError, Origin};
@@ -51,6 +51,9 @@ pub struct Config {
     /// Budgets, rates and tenants.
     #[serde(default)]
     pub quotas: QuotasConfig,
+    /// How who serves an intent is chosen.
+    #[serde(default)]
+    pub route: RouteConfig,
     /// Prices beside the shipped ones.
     #[serde(default)]
     pub prices: PricesConfig,
@@ -138,6 +141,14 @@ pub struct PolicyConfig {
 pub struct QuotasConfig {
     /// Files with budgets, rates and what tenants may see and use.
     pub files: Vec<PathBuf>,
+}
+
+/// Section `route`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RouteConfig {
+    /// What every route has to honour: hosted tools then serve only where nothing else can.
+    pub demands: BTreeSet<Demand>,
 }
 
 /// Section `prices`.

@@ -23,4 +23,4 @@ pub use glob::glob_matches;
 pub use observed::Observed;
 pub use plan::{Candidate, Fate, NoRoute, Route, RouteContext, ScorePart};
 pub use router::Router;
-pub use score::{Demand, Weights};
+pub use score::Weights;

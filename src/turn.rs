@@ -28,6 +28,7 @@ mod parts;
 mod prepare;
 mod prompt;
 mod purse;
+mod resource;
 mod run;
 mod simulate;
 mod watch;

@@ -12,7 +12,7 @@ mod usage;
 
 pub use call::{ArtifactRef, Content, ErrorCode, Projection, ProjectionKind, ToolCall, ToolError, ToolOutput};
 pub use class::{
-    Api, ArgumentRole, CostClass, DataClass, ExecutionMode, Region, RiskClass, SideEffect, Trigger, Trust,
+    Api, ArgumentRole, CostClass, DataClass, Demand, ExecutionMode, Region, RiskClass, SideEffect, Trigger, Trust,
 };
 pub use id::{
     ArtifactId, CallId, CapabilityId, IdError, Intent, ModelName, ProviderName, RuleId, Scope, TaskType, TenantId,

@@ -236,6 +236,8 @@ impl CapabilityBuilder {
         cost(cost: MicroUsd) => cost = Some(cost);
         /// At most so many calls in one turn.
         max_calls_per_turn(calls: u32) => max_calls_per_turn = Some(calls);
+        /// The read that is asked with the arguments of a call before the rules are: they see its answer as `resource`.
+        facts(id: CapabilityId) => facts = Some(id);
         /// Whether a person has to agree.
         approval(approval: Approval) => approval = Some(approval);
     }

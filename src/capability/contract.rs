@@ -310,6 +310,9 @@ pub struct Governance {
     pub required_scopes: Vec<Scope>,
     /// The classes of data its results hold; empty means public.
     pub data_classes: Vec<DataClass>,
+    /// A read that is asked with the call's arguments before the rules are: they see its answer as `resource`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<CapabilityId>,
     /// Whether personal data may be sent to it.
     pub pii_allowed: bool,
     /// Hosts, or named sets such as `official_docs`, it may reach; empty means no bound of its own.

@@ -64,7 +64,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(severity: Severity, problem: Problem) -> Self {
+    pub(super) fn new(severity: Severity, problem: Problem) -> Self {
         Self { severity, code: problem.code, message: problem.message, hint: problem.hint }
     }
 }

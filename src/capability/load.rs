@@ -55,6 +55,7 @@ const LAYERS: [(&str, &[&str]); 5] = [
             "max_calls_per_turn",
             "required_scopes",
             "data_classes",
+            "facts",
             "pii_allowed",
             "allowed_domains",
             "arguments",
@@ -273,6 +274,7 @@ fn read_governance(fields: &Fields<'_>, draft: &mut Draft) -> Result<(), Located
     draft.max_calls_per_turn = fields.whole("max_calls_per_turn", 1..10_001)?;
     draft.required_scopes = fields.parsed_list("required_scopes")?;
     draft.data_classes = fields.words("data_classes", &words(DataClass::ALL, DataClass::as_str))?;
+    draft.facts = fields.parsed("facts")?;
     draft.pii_allowed = fields.flag("pii_allowed")?.unwrap_or_default();
     draft.allowed_domains = fields.texts("allowed_domains")?.unwrap_or_default();
     draft.arguments = fields.shaped("arguments")?.unwrap_or_default();

@@ -95,6 +95,7 @@ pub const KEYS: &[Key] = &[
     key("catalog.dirs", Kind::Paths, "folders of capability files"),
     key("policy.files", Kind::Paths, "policy rule files"),
     key("quotas.files", Kind::Paths, "files with budgets, rates and what tenants may see and use"),
+    key("route.demands", Kind::List, "what every route has to honour: strict_audit, failover, controlled_search"),
     key("prices.files", Kind::Paths, "price files"),
     key("telemetry.otlp_endpoint", Kind::Text, "OTLP/HTTP endpoint for traces"),
     key("files.roots", Kind::Paths, "folders that file.search and file.read may open"),

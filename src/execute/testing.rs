@@ -88,6 +88,7 @@ pub(crate) fn capability(id: &str) -> Capability {
             max_calls_per_turn: None,
             required_scopes: vec![],
             data_classes: vec![],
+            facts: None,
             pii_allowed: false,
             allowed_domains: vec![],
             arguments: Default::default(),

@@ -61,6 +61,7 @@ pub(super) fn bare_capability(id: CapabilityId, intent: Intent, risk: RiskClass)
             max_calls_per_turn: None,
             required_scopes: Vec::new(),
             data_classes: Vec::new(),
+            facts: None,
             pii_allowed: false,
             allowed_domains: Vec::new(),
             arguments: Default::default(),

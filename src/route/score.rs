@@ -7,23 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::{Reliability, RouteContext, ScorePart};
 use crate::{
     capability::Capability,
-    types::{CostClass, DataClass, ExecutionMode, Intent, Region},
+    types::{CostClass, DataClass, Demand, ExecutionMode, Intent, Region},
 };
 
 /// The success a capability is given before it was ever called.
 pub(super) const PRIOR_SUCCESS: f32 = 0.95;
-
-/// What an operator demands of every route, beyond the context of one turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Demand {
-    /// Every call has to be auditable with its real arguments and results.
-    StrictAudit,
-    /// Another engine must be able to step in when one fails.
-    Failover,
-    /// The quality of search is controlled by the house: its own pipeline serves.
-    ControlledSearch,
-}
 
 /// The points behind a score. The defaults hold the preferences of the specification; a catalog's `priority` (0–100)
 /// decides among candidates that these preferences do not tell apart.

@@ -11,8 +11,8 @@ use crate::{
         ProviderMatch,
     },
     types::{
-        CapabilityId, CostClass, DataClass, DurationMs, ExecutionMode, Intent, MicroUsd, ModelName, ProviderName,
-        Region, RiskClass, TenantId, Trust,
+        CapabilityId, CostClass, DataClass, Demand, DurationMs, ExecutionMode, Intent, MicroUsd, ModelName,
+        ProviderName, Region, RiskClass, TenantId, Trust,
     },
 };
 
@@ -74,6 +74,7 @@ fn capability(id: &str, intent: &str, mode: ExecutionMode, priority: i32) -> Cap
             max_calls_per_turn: None,
             required_scopes: Vec::new(),
             data_classes: Vec::new(),
+            facts: None,
             pii_allowed: false,
             allowed_domains: Vec::new(),
             arguments: Default::default(),

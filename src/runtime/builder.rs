@@ -23,7 +23,7 @@ use crate::{
     secret::{Known, Redactor},
     store::{Journal, MemoryJournal},
     turn::{Parts, Shown, Toolbox, is_searchable},
-    types::{RiskClass, Scope, TenantId, ToolError, UserId},
+    types::{Demand, RiskClass, Scope, TenantId, ToolError, UserId},
 };
 
 use super::{Defaults, Runtime, RuntimeError};
@@ -44,6 +44,7 @@ pub struct RuntimeBuilder {
     secrets: Known,
     principal: Option<Principal>,
     scopes: Vec<Scope>,
+    weights: Weights,
     defaults: Defaults,
 }
 
@@ -72,6 +73,7 @@ impl RuntimeBuilder {
             secrets: Known::new(),
             principal: None,
             scopes: Vec::new(),
+            weights: Weights::default(),
             defaults,
         }
     }
@@ -211,6 +213,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// What every route has to honour; may be given several times.
+    #[must_use]
+    pub fn demand(mut self, demand: Demand) -> Self {
+        self.weights = self.weights.demanding(demand);
+        self
+    }
+
     /// The limits of a turn.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -278,7 +287,7 @@ impl RuntimeBuilder {
             registry,
             detector: Detector::embedded(),
             gate,
-            router: Router::new(Weights::default()),
+            router: Router::new(self.weights),
             observed: Observed::new(),
             executors,
             slots: Slots::default(),

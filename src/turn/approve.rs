@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     ApprovalAnswer, ApprovalDecided, ApprovalEdit, ApprovalRequest, Call, CallStage, CallStatus, Event, Parts, Phase,
-    Step, Turn, TurnError, decide, log::Log, outcome,
+    Step, Turn, TurnError, decide, log::Log, outcome, resource,
 };
 use crate::{
     capability::Capability,
@@ -72,7 +73,7 @@ pub async fn decide_approval(
             "nobody decided in time: the question expired, `{call}` does not run"
         )));
     }
-    let event = event(parts, log.turn(), request, answer)?;
+    let event = event(parts, log.turn(), request, answer).await?;
     let remembered = remembered(parts, request, &event, answer);
     log.record(event)?;
     log.commit(None).await?;
@@ -83,7 +84,7 @@ pub async fn decide_approval(
 }
 
 /// The event of an answer, checked.
-pub(super) fn event(
+pub(super) async fn event(
     parts: &Parts,
     turn: &Turn,
     request: &ApprovalRequest,
@@ -99,7 +100,7 @@ pub(super) fn event(
         Some(_) if !answer.approved => {
             return refuse("arguments are edited to approve a call, not to reject it".to_owned());
         }
-        Some(edited) => Some(edit(parts, turn, call, edited)?),
+        Some(edited) => Some(edit(parts, turn, call, edited).await?),
         None => None,
     };
     let rejection = (!answer.approved).then(|| {
@@ -148,7 +149,7 @@ fn may_not_decide(approvers: &Approvers, request: &ApprovalRequest, answer: &App
 }
 
 /// Edited arguments pass the same checks as those of the model.
-fn edit(parts: &Parts, turn: &Turn, call: &Call, edited: &str) -> Result<ApprovalEdit, TurnError> {
+async fn edit(parts: &Parts, turn: &Turn, call: &Call, edited: &str) -> Result<ApprovalEdit, TurnError> {
     let refuse = |why: String| TurnError::Approval(why);
     let id = call.capability().ok_or_else(|| refuse("the call has no capability".to_owned()))?;
     let capability = parts.registry.get(id).ok_or_else(|| refuse(format!("`{id}` is not registered any more")))?;
@@ -158,7 +159,10 @@ fn edit(parts: &Parts, turn: &Turn, call: &Call, edited: &str) -> Result<Approva
         let all: Vec<String> = violations.iter().map(ToString::to_string).collect();
         return Err(refuse(format!("the edited arguments do not fit the schema: {}", all.join("; "))));
     }
-    let decision = decide::ask_gate(parts, turn, &decide::facts(turn), capability, Some(&value));
+    let looked_up = resource::of(parts, turn, &call.id, capability, &value, &CancellationToken::new()).await;
+    let resource = looked_up.map_err(|error| refuse(error.safe_message))?;
+    let facts = decide::facts(turn);
+    let decision = decide::ask_gate(parts, turn, &facts, capability, Some(&value), resource.as_deref());
     if decision.outcome == Outcome::Deny {
         return Err(refuse(format!("the rules deny the edited call: {}", decision.because)));
     }
@@ -254,7 +258,7 @@ impl super::Driver<'_> {
             };
             let Some(answer) = answer else { return Ok(false) };
             if self.still_waits(&request.call) {
-                let event = event(self.parts, self.log.turn(), &request, &answer)?;
+                let event = event(self.parts, self.log.turn(), &request, &answer).await?;
                 let remembered = remembered(self.parts, &request, &event, &answer);
                 self.log.record(event)?;
                 self.commit().await?;

@@ -12,11 +12,11 @@ use crate::{
     types::{CallId, CapabilityId, ErrorCode, RiskClass, SideEffect, ToolError, ToolName, Trigger},
 };
 
-use super::{Call, CallDecided, CallStatus, Parts, Turn, Verdict, digest, outcome, parts::Tool};
+use super::{Call, CallDecided, CallStatus, Parts, Turn, Verdict, digest, outcome, parts::Tool, resource::Resources};
 
-/// Decides each of `calls`.
-pub(super) fn decide(parts: &Parts, turn: &Turn, calls: &[CallId]) -> Vec<CallDecided> {
-    let mut round = Round { parts, turn, facts: facts(turn), admitted: 0, of: BTreeMap::new() };
+/// Decides each of `calls`. `resources` holds what was looked up about their arguments.
+pub(super) fn decide(parts: &Parts, turn: &Turn, calls: &[CallId], resources: &Resources) -> Vec<CallDecided> {
+    let mut round = Round { parts, turn, resources, facts: facts(turn), admitted: 0, of: BTreeMap::new() };
     calls.iter().filter_map(|id| turn.call(id)).map(|call| round.decide(call)).collect()
 }
 
@@ -47,6 +47,7 @@ pub(super) fn ask_gate(
     facts: &TurnFacts,
     capability: &Capability,
     arguments: Option<&Value>,
+    resource: Option<&Value>,
 ) -> Decision {
     parts.gate.decide(&GateRequest {
         stage: if arguments.is_some() { Stage::Dispatch } else { Stage::Expose },
@@ -55,7 +56,7 @@ pub(super) fn ask_gate(
         tool_name: None,
         arguments,
         turn: facts,
-        resource: None,
+        resource,
     })
 }
 
@@ -70,6 +71,7 @@ pub(super) fn binding(turn: &Turn, tool: &Tool, capability: &Capability, argumen
 struct Round<'a> {
     parts: &'a Parts,
     turn: &'a Turn,
+    resources: &'a Resources,
     facts: TurnFacts,
     admitted: u32,
     of: BTreeMap<CapabilityId, u32>,
@@ -101,6 +103,7 @@ impl Round<'_> {
             keyed: false,
             polling: false,
             decision: None,
+            resource: None,
             remembered: None,
             verdict: Verdict::Run,
         };
@@ -132,7 +135,9 @@ impl Round<'_> {
         decided.polling = capability.execution.polling;
         self.check_progress(capability)?;
         let arguments = self.read_arguments(call, capability, decided)?;
-        let decision = ask_gate(self.parts, self.turn, &self.facts, capability, Some(&arguments));
+        decided.resource = self.resources.get(&call.id).cloned().transpose()?;
+        let resource = decided.resource.as_deref();
+        let decision = ask_gate(self.parts, self.turn, &self.facts, capability, Some(&arguments), resource);
         let verdict = self.judge(capability, &decision);
         decided.decision = Some(decision);
         decided.verdict = verdict?;

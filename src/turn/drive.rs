@@ -9,7 +9,14 @@ use crate::types::{CallId, DurationMs, TurnId};
 
 use super::{
     Act, ApprovalRequest, Approver, Ended, Event, Exposed, Operated, Operator, Parts, Resumed, Started, Step, Turn,
-    TurnError, Watcher, answer, approve::requests, ask::Asking, decide, log::Log, operate, prepare, purse::Purse,
+    TurnError, Watcher, answer,
+    approve::requests,
+    ask::Asking,
+    decide,
+    log::Log,
+    operate, prepare,
+    purse::Purse,
+    resource::{self, Resources},
 };
 
 /// How a turn was left by its driver.
@@ -168,7 +175,11 @@ impl<'a> Driver<'a> {
     }
 
     async fn decide(&mut self, calls: &[CallId]) -> Result<(), TurnError> {
-        let mut decisions = decide::decide(self.parts, self.log.turn(), calls);
+        let mut decisions = decide::decide(self.parts, self.log.turn(), calls, &Resources::new());
+        let resources = resource::of_calls(self.parts, self.log.turn(), &decisions, &self.cancel).await;
+        if !resources.is_empty() {
+            decisions = decide::decide(self.parts, self.log.turn(), calls, &resources);
+        }
         self.recall(&mut decisions).await?;
         self.resumed = false;
         self.log.record(Event::CallsDecided(decisions.into_iter().map(Arc::new).collect()))

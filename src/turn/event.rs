@@ -338,6 +338,9 @@ pub struct CallDecided {
     /// What the gate said; `None` when the call did not get so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
+    /// What the capability's `facts` said of the arguments: the rules saw it as `resource`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<Arc<Value>>,
     /// Who approved this before, in a way that covers the call: then nobody is asked again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remembered: Option<String>,

@@ -18,7 +18,7 @@ use crate::{
 
 use super::{
     CallFinished, CallStage, CallStarted, CallStatus, Driver, Event, Exposed, LimitKind, Parts, Phase, TurnError,
-    decide, internal, outcome, prepare, purse,
+    decide, internal, outcome, prepare, purse, resource,
 };
 
 /// What came back from running one call.
@@ -35,7 +35,7 @@ impl Driver<'_> {
         let parts = self.parts;
         let mut batch: Vec<(CallId, Arc<Capability>)> = Vec::with_capacity(calls.len());
         for id in calls {
-            match self.admit(id)? {
+            match self.admit(id).await? {
                 Some(capability) => batch.push((id.clone(), capability)),
                 None => continue,
             }
@@ -116,7 +116,7 @@ impl Driver<'_> {
     }
 
     /// Asks the gate again, now that the call is about to run: a new `deny` overrides an approval.
-    fn admit(&mut self, id: &CallId) -> Result<Option<Arc<Capability>>, TurnError> {
+    async fn admit(&mut self, id: &CallId) -> Result<Option<Arc<Capability>>, TurnError> {
         let turn = self.log.turn();
         let Some(call) = turn.call(id) else { return Ok(None) };
         let capability = call.capability().and_then(|capability| self.parts.registry.get(capability)).cloned();
@@ -124,16 +124,9 @@ impl Driver<'_> {
             None => Some((CallStatus::Refused, errors::unavailable(&call.name, "it is not registered any more"))),
             Some(capability) if call.approved || self.resumed => {
                 let arguments = serde_json::from_str(call.effective_arguments()).unwrap_or(Value::Null);
-                let decision = decide::ask_gate(self.parts, turn, &decide::facts(turn), capability, Some(&arguments));
-                let allowed = match decision.outcome {
-                    Outcome::Allow => true,
-                    Outcome::Ask => call.approved,
-                    Outcome::Deny => false,
-                };
-                if allowed && call.approved && !self.is_what_was_shown(call, capability, &arguments) {
-                    Some((CallStatus::Denied, errors::changed_after_approval(&call.name)))
-                } else {
-                    (!allowed).then(|| (CallStatus::Denied, errors::denied(&decision)))
+                match resource::of(self.parts, turn, id, capability, &arguments, &self.cancel).await {
+                    Ok(resource) => self.refused_after_all(call, capability, &arguments, resource.as_deref()),
+                    Err(error) => Some((CallStatus::Refused, error)),
                 }
             }
             Some(_) => None,
@@ -142,6 +135,27 @@ impl Driver<'_> {
         let outcome = outcome::refused(self.parts, call, status, error);
         self.log.record(Event::CallFinished(CallFinished { call: id.clone(), outcome: Arc::new(outcome) }))?;
         Ok(None)
+    }
+
+    /// Why a call that was approved, or decided before a crash, does not run now.
+    fn refused_after_all(
+        &self,
+        call: &super::Call,
+        capability: &Capability,
+        arguments: &Value,
+        resource: Option<&Value>,
+    ) -> Option<(CallStatus, ToolError)> {
+        let (turn, facts) = (self.log.turn(), decide::facts(self.log.turn()));
+        let decision = decide::ask_gate(self.parts, turn, &facts, capability, Some(arguments), resource);
+        let allowed = match decision.outcome {
+            Outcome::Allow => true,
+            Outcome::Ask => call.approved,
+            Outcome::Deny => false,
+        };
+        if allowed && call.approved && !self.is_what_was_shown(call, capability, arguments) {
+            return Some((CallStatus::Denied, errors::changed_after_approval(&call.name)));
+        }
+        (!allowed).then(|| (CallStatus::Denied, errors::denied(&decision)))
     }
 
     /// Whether the capability is still defined as it was when a person approved the call.
@@ -248,7 +262,7 @@ impl Driver<'_> {
         let turn = self.log.turn();
         let facts = decide::facts(turn);
         let allowed = |capability: &Capability| {
-            decide::ask_gate(self.parts, turn, &facts, capability, None).outcome != Outcome::Deny
+            decide::ask_gate(self.parts, turn, &facts, capability, None, None).outcome != Outcome::Deny
         };
         let arguments = serde_json::from_str(arguments).unwrap_or(Value::Null);
         Some(internal::search_tools(self.parts, turn, &arguments, allowed))
@@ -283,7 +297,7 @@ impl Driver<'_> {
             self.log.turn().exposed().iter().chain(&self.added).any(|tool| tool.name.as_str() == intent.as_str());
         let capability = self.parts.registry.candidates(&intent).first().filter(|_| !known)?;
         let turn = self.log.turn();
-        let decision = decide::ask_gate(self.parts, turn, &decide::facts(turn), capability, None);
+        let decision = decide::ask_gate(self.parts, turn, &decide::facts(turn), capability, None, None);
         let name = self.parts.toolbox.get(capability).ok()?.definition.name.clone();
         (decision.outcome != Outcome::Deny).then(|| Exposed { name, capability: capability.id.clone(), hosted: false })
     }

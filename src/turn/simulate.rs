@@ -61,7 +61,7 @@ pub fn simulate(
                     tool_name: None,
                     arguments: Some(&arguments),
                     turn: &facts,
-                    resource: None,
+                    resource: decision.resource.as_deref(),
                 });
                 decided += 1;
                 if after.outcome != before.outcome {

@@ -19,7 +19,7 @@ pub(super) fn turned_against(parts: &Parts, turn: &Turn, prepared: &Prepared) ->
     let mut found: Vec<Withheld> = Vec::new();
     for payload in &prepared.builtin_tools {
         let denied = with_capability(parts, turn, prepared, payload, |capability| {
-            let decision = decide::ask_gate(parts, turn, &facts, capability, None);
+            let decision = decide::ask_gate(parts, turn, &facts, capability, None, None);
             let shown = decision.shows(ExecutionMode::ProviderHosted);
             (!shown).then(|| Withheld { capability: capability.id.clone(), reason: decision.because })
         });

@@ -120,6 +120,18 @@ word!(
 );
 
 word!(
+    /// What an operator demands of every route, beyond the context of one turn.
+    Demand {
+        /// Every call has to be auditable with its real arguments and results.
+        StrictAudit = "strict_audit",
+        /// Another engine must be able to step in when one fails.
+        Failover = "failover",
+        /// The quality of search is controlled by the house: its own pipeline serves.
+        ControlledSearch = "controlled_search",
+    }
+);
+
+word!(
     /// How secret data is.
     DataClass {
         /// Anyone may see it.

@@ -68,6 +68,7 @@ fn a_builder_fills_in_the_defaults() {
             max_calls_per_turn: None,
             required_scopes: vec![],
             data_classes: vec![],
+            facts: None,
             pii_allowed: false,
             allowed_domains: vec![],
             arguments: Default::default(),

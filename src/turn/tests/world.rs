@@ -120,6 +120,7 @@ pub(super) fn decided(call: &CallId, side_effect: SideEffect, keyed: bool, verdi
         side_effect,
         keyed,
         polling: false,
+        resource: None,
         decision: None,
         remembered: None,
         verdict,

@@ -61,7 +61,7 @@ pub(crate) async fn run(global: &Global, ask: Ask) -> Result<u8> {
         }
         intents.extend(over_files()?);
     }
-    let made = setup::finish(builder, &config)?;
+    let made = setup::finish(builder, config)?;
     let origin = made.runtime.parts().model.origin();
     progress.note(&format!("asking {} {} ({})", origin.provider, origin.model, made.because));
     let approver = approver(ask.yes);
@@ -83,7 +83,7 @@ pub(crate) async fn run(global: &Global, ask: Ask) -> Result<u8> {
         }
     };
     progress.clear();
-    print(global, &made.runtime, &outcome).await
+    print(global, &made, &outcome).await
 }
 
 /// The folder to answer from: the one that was named, else the one of the configuration.
@@ -201,19 +201,19 @@ fn question(request: &ApprovalRequest) -> String {
 }
 
 /// Prints how a turn was left.
-pub(crate) async fn print(global: &Global, runtime: &agcore::runtime::Runtime, outcome: &TurnOutcome) -> Result<u8> {
+pub(crate) async fn print(global: &Global, made: &setup::Made, outcome: &TurnOutcome) -> Result<u8> {
     let turn = &outcome.turn.started().turn;
-    let trace = runtime.trace(turn).await?;
-    telemetry::export(&setup::config(global, &setup::ModelArgs::default())?, &trace).await;
+    let trace = made.runtime.trace(turn).await?;
+    telemetry::export(&made.config, &trace).await;
     if global.json {
-        screen::json(&document(outcome, &trace))?;
+        screen::json(&document(made, outcome, &trace))?;
     } else {
         human(outcome, &trace);
     }
     Ok(turns::code(outcome))
 }
 
-fn document(outcome: &TurnOutcome, trace: &Trace) -> serde_json::Value {
+fn document(made: &setup::Made, outcome: &TurnOutcome, trace: &Trace) -> serde_json::Value {
     let waiting: Vec<_> = match &outcome.end {
         TurnEnd::Ended(_) | TurnEnd::Paused(_) => Vec::new(),
         TurnEnd::Waiting(requests) => requests
@@ -221,6 +221,8 @@ fn document(outcome: &TurnOutcome, trace: &Trace) -> serde_json::Value {
             .map(|r| serde_json::json!({"call": r.call, "capability": r.capability, "arguments": r.arguments, "digest": r.digest}))
             .collect(),
     };
+    let quarantined: Vec<String> =
+        made.runtime.parts().registry.quarantined().iter().map(ToString::to_string).collect();
     let ended = trace.ended.as_ref();
     serde_json::json!({
         "turn_id": trace.turn_id,
@@ -242,6 +244,7 @@ fn document(outcome: &TurnOutcome, trace: &Trace) -> serde_json::Value {
         "withheld": trace.prepared.as_ref().map(|prepared| &prepared.withheld),
         "model_calls": trace.model_calls,
         "tool_calls": trace.tool_calls,
+        "quarantined": quarantined,
         "remarks": trace.remarks,
         "cost": trace.cost,
         "active_ms": trace.active_ms,

@@ -63,8 +63,9 @@ pub(crate) fn run(global: &Global, command: RouteCommand) -> Result<u8> {
         scopes: config.principal.scopes.clone(),
     };
     let facts = Facts { gate: Gate::load(&rules)?, turn: turn_facts(&args), principal };
+    let weights = config.route.demands.iter().fold(Weights::default(), |weights, demand| weights.demanding(*demand));
     let context = context(&args, &config.principal.tenant);
-    match Router::new(Weights::default()).route(&args.intent, candidates, &context, &facts) {
+    match Router::new(weights).route(&args.intent, candidates, &context, &facts) {
         Ok(route) => show(global, &route, &route::explain(&route), exit::OK),
         Err(none) => show(global, &none, &route::explain(&none), exit::NO_ANSWER),
     }

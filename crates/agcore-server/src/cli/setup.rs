@@ -41,11 +41,12 @@ pub(crate) struct ModelArgs {
     pub(crate) api: Option<String>,
 }
 
-/// A runtime, and why its model answers.
+/// A runtime, why its model answers, and what it was made from.
 #[derive(Debug)]
 pub(crate) struct Made {
     pub(crate) runtime: Runtime,
     pub(crate) because: String,
+    pub(crate) config: Config,
 }
 
 /// Reads the configuration: file, environment, flags.
@@ -68,7 +69,7 @@ pub(crate) fn config(global: &Global, model: &ModelArgs) -> Result<Config> {
 pub(crate) async fn runtime(global: &Global, model: &ModelArgs) -> Result<Made> {
     let config = config(global, model)?;
     let builder = builder(global, &config).await?;
-    finish(builder, &config)
+    finish(builder, config)
 }
 
 /// Everything but the model.
@@ -80,6 +81,9 @@ pub(crate) async fn builder(global: &Global, config: &Config) -> Result<RuntimeB
         .artifacts(Arc::new(DiskArtifacts::new(state.join("artifacts"))))
         .limits(config.limits.clone())
         .principal(principal(config));
+    for demand in &config.route.demands {
+        builder = builder.demand(*demand);
+    }
     for folder in catalogs(global, config) {
         builder = builder.catalog_dir(folder);
     }
@@ -103,12 +107,12 @@ pub(crate) fn quotas(config: &Config) -> Result<Vec<(String, String)>> {
 }
 
 /// Adds the model and what it needs.
-pub(crate) fn finish(builder: RuntimeBuilder, config: &Config) -> Result<Made> {
+pub(crate) fn finish(builder: RuntimeBuilder, config: Config) -> Result<Made> {
     let mut secrets = Known::new();
-    let (model, because) = model(config, &mut secrets)?;
+    let (model, because) = model(&config, &mut secrets)?;
     let stream = model.origin().api != Api::Local;
     let runtime = builder.model(model).secrets(secrets).stream(stream).build()?;
-    Ok(Made { runtime, because })
+    Ok(Made { runtime, because, config })
 }
 
 fn model(config: &Config, secrets: &mut Known) -> Result<(Arc<dyn Model>, String)> {

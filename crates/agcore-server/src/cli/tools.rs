@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use agcore::{
-    capability::{Finding, Origin, Registry, Severity, lint},
+    capability::{Finding, Origin, Registry, Severity, lint, lint_references},
     intent::need::{self, ToolBrief, ToolNeed},
 };
 use anyhow::{Context, Result, bail};
@@ -73,12 +73,11 @@ fn show(global: &Global, registry: &Registry, id: &str) -> Result<u8> {
 }
 
 fn check(global: &Global, registry: &Registry) -> Result<u8> {
-    let findings: Vec<(String, Finding)> = registry
-        .iter()
-        .flat_map(|capability| {
-            lint(capability, Origin::of(capability)).into_iter().map(|finding| (capability.id.to_string(), finding))
-        })
-        .collect();
+    let of_each = registry.iter().flat_map(|capability| {
+        lint(capability, Origin::of(capability)).into_iter().map(|finding| (capability.id.to_string(), finding))
+    });
+    let between = lint_references(registry).into_iter().map(|(id, finding)| (id.to_string(), finding));
+    let findings: Vec<(String, Finding)> = of_each.chain(between).collect();
     let errors = findings.iter().filter(|(_, finding)| finding.severity == Severity::Error).count();
     let errors = errors + registry.quarantined().len();
     if global.json {

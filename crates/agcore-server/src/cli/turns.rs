@@ -141,7 +141,7 @@ async fn resume(global: &Global, name: &str, yes: bool, by: Option<String>, mode
     }
     let outcome =
         made.runtime.resume(&head.turn, Company { approver: Some(ask::approver(yes)), ..Company::default() }).await?;
-    ask::print(global, &made.runtime, &outcome).await
+    ask::print(global, &made, &outcome).await
 }
 
 /// Who acts: the one that was named, or the user of the configuration.
