@@ -31,5 +31,18 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
+/// Lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
+    let digits: Vec<u8> = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+    // ASCII is UTF-8.
+    String::from_utf8(digits).unwrap_or_default()
+}
+
+/// A SHA-256 hash as agcore writes it: `sha256:` and its hexadecimal digits.
+pub(crate) fn sha256_name(hash: &[u8]) -> String {
+    format!("sha256:{}", hex(hash))
+}
+
 /// A map for look-ups on the path of every turn: keyed at random like the usual one, and several times faster on ids.
 pub(crate) type FastMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;

@@ -7,7 +7,7 @@ use std::{borrow::Cow, collections::HashMap};
 
 use sha2::{Digest, Sha256};
 
-use crate::types::{CallId, ToolName};
+use crate::types::{CallId, ToolName, hex};
 
 /// Which tool names a provider accepts. The portable rule fits every provider known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl NameRule {
 
 /// Eight hex digits of a hash.
 fn hex8(text: &str, salt: u32) -> String {
-    digest(text, salt).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    hex(digest(text, salt).get(..4).unwrap_or_default())
 }
 
 fn digest(text: &str, salt: u32) -> [u8; 32] {

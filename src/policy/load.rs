@@ -12,7 +12,7 @@ use super::{
     gate::Gate,
     rule::{Rule, RuleFile, RuleSpec},
 };
-use crate::types::RuleId;
+use crate::types::{RuleId, sha256_name};
 
 /// The examples of a file, and how many rules there are up to its end.
 pub(super) struct FileExamples {
@@ -68,8 +68,7 @@ fn version(files: &[(&str, &str)]) -> Arc<str> {
         hasher.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
         hasher.update(text);
     }
-    let hash: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hash}").into()
+    sha256_name(&hasher.finalize()).into()
 }
 
 fn read(file: &str, text: &str) -> Result<RuleFile, PolicyError> {

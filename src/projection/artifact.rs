@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::{Error, ErrorKind},
-    types::{ArtifactId, ArtifactRef, TenantId},
+    types::{ArtifactId, ArtifactRef, TenantId, sha256_name},
 };
 
 pub use disk::DiskArtifacts;
@@ -32,7 +32,7 @@ impl Artifact {
     /// Names `bytes` by their hash. `None` never happens for bytes of this world; it saves a panic.
     pub fn new(bytes: impl Into<Bytes>, mime: &str) -> Option<Self> {
         let bytes = bytes.into();
-        let id = ArtifactId::new(format!("sha256:{}", hex(&Sha256::digest(&bytes)))).ok()?;
+        let id = ArtifactId::new(sha256_name(&Sha256::digest(&bytes))).ok()?;
         let size = u64::try_from(bytes.len()).ok()?;
         Some(Self { reference: ArtifactRef { id, mime: mime.to_owned(), bytes: size }, bytes })
     }
@@ -115,13 +115,6 @@ pub trait ArtifactStore: Send + Sync + fmt::Debug {
         id: &'a ArtifactId,
         range: Range<u64>,
     ) -> BoxFuture<'a, Result<Slice, ArtifactError>>;
-}
-
-/// Lower-case hex digits.
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).map_or('0', |digit| char::from(*digit));
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// The hex digits of a well-formed id. Anything else names no artifact, and no file.

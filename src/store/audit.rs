@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::types::{Timestamp, TurnId};
+use crate::types::{Timestamp, TurnId, hex};
 
 use super::{Command, Order, StoreError, TurnState};
 
@@ -109,11 +109,6 @@ impl JournalHash {
     pub fn so_far(&self) -> String {
         hex(&self.0.clone().finalize())
     }
-}
-
-fn hex(hash: &[u8]) -> String {
-    let digit = |nibble: u8| char::from(if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 });
-    hash.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// A log that is only ever added to.

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::types::{DurationMs, Timestamp};
+use crate::types::{DurationMs, Timestamp, hex};
 
 use super::{ModelSpan, ToolSpan, Trace};
 
@@ -121,5 +121,5 @@ fn number(key: &str, value: u64) -> Value {
 /// 16 hex digits that follow from the trace and the name: the same span has the same id however often it is sent.
 fn span_id(trace: &Trace, name: &str) -> String {
     let hash = Sha256::digest(format!("{}/{name}", trace.trace_id));
-    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex(hash.get(..8).unwrap_or_default())
 }

@@ -3,21 +3,11 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::types::sha256_name;
+
 /// `sha256:…` of some bytes.
 pub(super) fn of_bytes(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// A hash as `sha256:` and its hex digits.
-pub(super) fn hex(hash: &[u8]) -> String {
-    let digit = |nibble: u8| if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
-    let mut text = Vec::with_capacity(71);
-    text.extend_from_slice(b"sha256:");
-    for byte in hash {
-        text.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
-    }
-    // ASCII is UTF-8.
-    String::from_utf8(text).unwrap_or_default()
+    sha256_name(&Sha256::digest(bytes))
 }
 
 /// `sha256:…` of a call: a name and its arguments.

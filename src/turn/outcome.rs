@@ -7,10 +7,10 @@ use crate::{
     execute::Attempted,
     policy::Obligation,
     projection::{self, Projected, ProjectionInput},
-    types::{Content, MicroUsd, Tokens, ToolError, ToolOutput, Trust},
+    types::{Content, MicroUsd, Tokens, ToolError, ToolOutput, Trust, sha256_name},
 };
 
-use super::{Call, CallOutcome, CallStatus, Parts, Turn, decide, digest};
+use super::{Call, CallOutcome, CallStatus, Parts, Turn, decide};
 
 /// Said to the model when the same call brings the same result again.
 const REPEATED: &str = "\n[This is the same result as before. Asking again will not change it.]";
@@ -151,5 +151,5 @@ fn digest_of(result: Result<&ToolOutput, &ToolError>) -> String {
             hasher.update(error.safe_message.as_bytes());
         }
     }
-    digest::hex(&hasher.finalize())
+    sha256_name(&hasher.finalize())
 }

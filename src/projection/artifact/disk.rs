@@ -15,8 +15,8 @@ use bytes::Bytes;
 use futures_util::{FutureExt, future::BoxFuture};
 use sha2::{Digest, Sha256};
 
-use super::{Artifact, ArtifactError, ArtifactStore, Slice, clamp, digits, hex};
-use crate::types::{ArtifactId, TenantId};
+use super::{Artifact, ArtifactError, ArtifactStore, Slice, clamp, digits};
+use crate::types::{ArtifactId, TenantId, hex};
 
 /// Keeps artifacts in a directory, readable by the owner of the process only.
 #[derive(Debug, Clone)]
