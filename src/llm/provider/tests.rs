@@ -1,6 +1,7 @@
 //! What holds for every dialect: nothing panics on foreign bytes, and cuts do not matter.
 
 mod broken;
+mod building;
 mod kit;
 mod reading;
 
