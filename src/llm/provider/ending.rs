@@ -6,7 +6,7 @@ use super::{
     super::names::{self, CallIdRule},
     openai_response::is_object,
 };
-use crate::types::{FunctionCall, Item, Part, Reply, Stop};
+use crate::types::{FunctionCall, HostedKind, HostedOutput, HostedStatus, Item, Part, Reply, Stop};
 
 /// What models make beside text, by the words of the providers. It is kept unread, and it is an answer.
 const MEDIA: &[&str] = &["inlineData", "fileData", "image", "image_url", "audio", "video", "document"];
@@ -25,6 +25,10 @@ pub(super) fn ended(reply: &Reply) -> Stop {
             Part::Call(_) => called = true,
             Part::Refusal { .. } => refused = true,
             Part::Text { text, .. } => spoke |= !text.is_empty(),
+            // A tool that nobody knows, and of which nothing is known, may wait for a client of the future.
+            Part::Hosted(HostedOutput { kind: HostedKind::Other(kind), status: HostedStatus::Incomplete, .. }) => {
+                unknown = unknown.or(Some(kind));
+            }
             Part::Hosted(_) => spoke = true,
             Part::Unknown { kind } if is_media(kind) => spoke = true,
             Part::Unknown { kind } => unknown = unknown.or(Some(kind)),

@@ -4,6 +4,7 @@ mod broken;
 mod building;
 mod kit;
 mod reading;
+mod shapes;
 
 use std::sync::Arc;
 

@@ -59,6 +59,18 @@ pub(super) struct WireItem<'a> {
     urls: Raw<'a>,
     #[serde(borrow)]
     revised_prompt: Str<'a>,
+    /// What xAI calls the prompt of a picture.
+    #[serde(borrow)]
+    prompt: Str<'a>,
+    /// What a computer is to do; older models ask for one thing at a time, in `action`.
+    #[serde(borrow)]
+    actions: Raw<'a>,
+    /// How a file is to be changed.
+    #[serde(borrow)]
+    operation: Raw<'a>,
+    /// What a remote server has.
+    #[serde(borrow)]
+    tools: Raw<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -111,6 +123,19 @@ struct Action<'a> {
     sources: Raw<'a>,
     #[serde(borrow)]
     commands: Raw<'a>,
+    /// Of a shell of the client: one command, in words.
+    #[serde(borrow)]
+    command: Raw<'a>,
+}
+
+/// A change of a file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Operation<'a> {
+    #[serde(borrow)]
+    path: Str<'a>,
+    #[serde(borrow)]
+    diff: Str<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -130,6 +155,14 @@ struct Source<'a> {
     logs: Str<'a>,
     #[serde(borrow)]
     stdout: Str<'a>,
+    /// Of a tool, or of a source that is no page (`{"type": "api", "name": "oai-weather"}`).
+    #[serde(borrow)]
+    name: Str<'a>,
+    /// Of a picture: where it stands, and what it shows.
+    #[serde(borrow)]
+    source_website_url: Str<'a>,
+    #[serde(borrow)]
+    caption: Str<'a>,
 }
 
 /// What the rest of a reply has to know about an item beside its parts.
@@ -180,7 +213,10 @@ pub(super) fn read(raw: &RawValue, reading: &Reading, notices: &mut Vec<String>)
         kind => match hosted_kind(kind, &item) {
             Some(hosted) => {
                 let waits = waits(&item, &hosted);
-                if hosted == HostedKind::Other(kind.to_owned()) {
+                if hosted == HostedKind::Other(kind.to_owned()) && item.status.some().is_none() {
+                    notices
+                        .push(format!("a call of the unknown type `{kind}` was kept; what became of it is not known"));
+                } else if hosted == HostedKind::Other(kind.to_owned()) {
                     notices.push(format!("a call of the unknown type `{kind}` was kept; it was run by the provider"));
                 }
                 ReadItem { waits, ..plain(vec![Part::Hosted(hosted_output(&item, hosted))]) }
@@ -293,6 +329,8 @@ fn reasoning_text(item: &WireItem<'_>) -> Option<String> {
 /// What runs at the provider, or is asked of a client that agcore is not. `None` for an unknown type.
 fn hosted_kind(kind: &str, item: &WireItem<'_>) -> Option<HostedKind> {
     Some(match kind {
+        // A page that is opened, or searched in, is no search, and not billed as one.
+        "web_search_call" if is_page(item) => HostedKind::Fetch,
         "web_search_call" | "x_search_call" => HostedKind::Search,
         "file_search_call" => HostedKind::FileSearch,
         "code_interpreter_call" | "program" => HostedKind::Code,
@@ -312,6 +350,11 @@ fn hosted_kind(kind: &str, item: &WireItem<'_>) -> Option<HostedKind> {
     })
 }
 
+fn is_page(item: &WireItem<'_>) -> bool {
+    let action: Option<Action<'_>> = item.action.read();
+    action.is_some_and(|action| matches!(action.kind.text(), "open_page" | "find_in_page"))
+}
+
 /// Whether the item asks a client to run something that agcore does not run: it is not done.
 fn asks_client(item: &WireItem<'_>) -> bool {
     match item.kind.text() {
@@ -329,11 +372,21 @@ fn hosted_output(item: &WireItem<'_>, kind: HostedKind) -> HostedOutput {
     let status = match item.status.text() {
         _ if item.error.get().is_some() => HostedStatus::Failed,
         _ if asks_client(item) || kind == HostedKind::McpApproval => HostedStatus::Incomplete,
+        // Of a tool that nobody knows, nothing is taken for granted.
+        "" if matches!(&kind, HostedKind::Other(other) if *other == item.kind.text()) => HostedStatus::Incomplete,
         "completed" | "" => HostedStatus::Completed,
         "failed" => HostedStatus::Failed,
         _ => HostedStatus::Incomplete,
     };
-    let sources = [action.sources, item.results].into_iter().flat_map(Raw::list).filter_map(source).collect();
+    let listed = [action.sources, item.results, item.outputs].into_iter().flat_map(Raw::list).filter_map(source);
+    let mut sources: Vec<Citation> = listed.collect();
+    if kind == HostedKind::Image
+        && let Some(found) = item.output.read::<String>()
+    {
+        // Aliyun lists the pictures in a text.
+        sources
+            .extend(serde_json::from_str::<Raw<'_>>(&found).unwrap_or_default().list().into_iter().filter_map(source));
+    }
     HostedOutput {
         kind,
         id: item.call_id.some().or(item.id.some()).map(str::to_owned),
@@ -354,13 +407,19 @@ fn inputs(item: &WireItem<'_>, action: &Action<'_>) -> Vec<String> {
         }
     };
     add(action.query.some());
-    for list in [action.queries, item.queries, item.urls, action.commands] {
+    for list in [action.queries, item.queries, item.urls, action.commands, action.command] {
         for text in list.list() {
             add(text.read::<String>().as_deref());
         }
     }
-    for text in [&action.url, &action.pattern, &item.code, &item.goal, &item.revised_prompt] {
+    for text in [&action.url, &action.pattern, &item.code, &item.goal, &item.revised_prompt, &item.prompt] {
         add(text.some());
+    }
+    if item.kind.text() == "computer_call" {
+        item.actions.list().into_iter().chain([item.action]).for_each(|action| add(action.get()));
+    }
+    if let Some(operation) = item.operation.read::<Operation<'_>>() {
+        [&operation.path, &operation.diff].into_iter().for_each(|text| add(text.some()));
     }
     let label = item.server_label.some().map(|server| match item.name.some() {
         Some(name) => format!("{server}.{name}"),
@@ -383,11 +442,11 @@ fn output_text(item: &WireItem<'_>) -> Option<String> {
     if item.kind.text() == "program_output" {
         return item.result.some().map(str::to_owned);
     }
-    let pieces = [item.outputs, item.output, item.results].into_iter().flat_map(Raw::list);
+    let pieces = [item.outputs, item.output, item.results, item.tools].into_iter().flat_map(Raw::list);
     let texts: Vec<String> = pieces
         .filter_map(|piece| {
             let piece: Source<'_> = piece.read()?;
-            [piece.logs, piece.stdout, piece.text].iter().find_map(Str::some).map(str::to_owned)
+            [piece.logs, piece.stdout, piece.text, piece.name].iter().find_map(Str::some).map(str::to_owned)
         })
         .collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
@@ -395,11 +454,13 @@ fn output_text(item: &WireItem<'_>) -> Option<String> {
 
 fn source(raw: Raw<'_>) -> Option<Citation> {
     let found: Source<'_> = raw.read()?;
-    let source = match (found.url.some(), found.filename.some().or(found.file_id.some())) {
+    let url = found.url.some().or(found.source_website_url.some()).filter(|url| !url.starts_with("data:"));
+    let named = [&found.filename, &found.file_id, &found.name].into_iter().find_map(Str::some);
+    let source = match (url, named) {
         (Some(url), _) => CitationSource::Url(url.to_owned()),
         (None, Some(path)) => CitationSource::File { path: path.to_owned(), lines: None },
         (None, None) => return None,
     };
-    let title = found.title.some().map(str::to_owned);
+    let title = found.title.some().or(found.caption.some()).map(str::to_owned);
     Some(Citation { source, title, quote: None, start: None, end: None })
 }
