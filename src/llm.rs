@@ -37,6 +37,6 @@ pub use profile::{
     AnswerSchema, ApiProfile, Auth, CallIds, ChoiceWord, Echo, ModelBody, Profile, ProfileError, Roles,
     intent_of_hosted,
 };
-pub use request::{ModelRequest, OnUnsupported, ToolChoice, ToolDef};
+pub use request::{AllowedTools, ModelRequest, OnUnsupported, ToolChoice, ToolDef};
 pub use retry::CallLimits;
 pub use sse::{SseError, SseEvent, SseParser};

@@ -21,6 +21,9 @@ pub(super) fn forces(request: &ModelRequest) -> bool {
     match &request.tool_choice {
         ToolChoice::Required => !request.tools_defs.is_empty(),
         ToolChoice::Named(name) => request.tools_defs.iter().any(|def| def.name == *name),
+        ToolChoice::Allowed(allowed) => {
+            allowed.required && request.tools_defs.iter().any(|def| allowed.tools.contains(&def.name))
+        }
         ToolChoice::Auto | ToolChoice::None => false,
     }
 }
@@ -34,6 +37,7 @@ pub(super) fn was_ignored(reply: &Reply) -> bool {
 pub(super) fn request(original: &ModelRequest) -> Option<ModelRequest> {
     let wanted = |def: &&std::sync::Arc<ToolDef>| match &original.tool_choice {
         ToolChoice::Named(name) => def.name == *name,
+        ToolChoice::Allowed(allowed) => allowed.tools.contains(&def.name),
         ToolChoice::Auto | ToolChoice::None | ToolChoice::Required => true,
     };
     let mut shapes = Vec::new();

@@ -151,6 +151,7 @@ fn plan(request: &ModelRequest, question: &str) -> Vec<FunctionCall> {
     }
     let named = |def: &&Arc<ToolDef>| match &request.tool_choice {
         ToolChoice::Named(name) => def.name == *name,
+        ToolChoice::Allowed(allowed) => allowed.tools.contains(&def.name),
         ToolChoice::Auto | ToolChoice::None | ToolChoice::Required => true,
     };
     let offered = request.tools_defs.iter().filter(named).filter(|def| looks_at_the_world(def));

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::types::{Api, HostedKind, ToolName};
+
 use super::{
-    ModelRequest, OnUnsupported, ToolChoice,
+    AllowedTools, HostedTool, ModelRequest, OnUnsupported, ToolChoice,
     dialect::{Target, WireError},
     hosted, json,
     tools::ToolBlock,
@@ -20,6 +22,15 @@ pub(super) enum Choice {
     Function(String),
     /// A hosted tool, by its type.
     Hosted(String),
+    /// Some of the tools: functions by the names on the wire, hosted tools by their types.
+    Among {
+        /// The functions.
+        functions: Vec<String>,
+        /// The hosted tools.
+        hosted: Vec<String>,
+        /// Whether one must be used.
+        required: bool,
+    },
 }
 
 /// The tools of a request as they go out.
@@ -48,7 +59,9 @@ pub(super) fn offer(request: &ModelRequest, target: &Target, block: Arc<ToolBloc
         ToolChoice::None if has(super::profile::ChoiceWord::None) => Some(Choice::Word("none")),
         // No word for it, but the same effect: nothing to call.
         ToolChoice::None => return Ok(Offer { tools: None, choice: None, body: Map::new(), notices }),
-        ToolChoice::Required | ToolChoice::Named(_) if !target.api.supports(&request.tool_choice) => {
+        ToolChoice::Required | ToolChoice::Named(_) | ToolChoice::Allowed(_)
+            if !target.api.supports(&request.tool_choice) =>
+        {
             let error = unsupported_choice(request, target);
             match request.on_unsupported {
                 OnUnsupported::Error | OnUnsupported::Reroute => return Err(error),
@@ -58,14 +71,89 @@ pub(super) fn offer(request: &ModelRequest, target: &Target, block: Arc<ToolBloc
         }
         ToolChoice::Required => Some(Choice::Word("required")),
         ToolChoice::Named(name) => Some(block.named(name)?),
+        ToolChoice::Allowed(allowed) => Some(among(allowed, &block)?),
     };
     let body = block.body.clone();
     Ok(Offer { tools: Some(block), choice, body, notices })
 }
 
+/// The tools of the block that may be used.
+fn among(allowed: &AllowedTools, block: &ToolBlock) -> Result<Choice, WireError> {
+    let (mut functions, mut hosted) = (Vec::new(), Vec::new());
+    for name in &allowed.tools {
+        match block.named(name)? {
+            Choice::Function(name) => functions.push(name),
+            Choice::Hosted(kind) => hosted.push(kind),
+            Choice::Word(_) | Choice::Among { .. } => {}
+        }
+    }
+    Ok(Choice::Among { functions, hosted, required: allowed.required })
+}
+
+/// The request with no other tools than those that may be used, for a target that cannot be told so; `None` when the
+/// request can go out as it is.
+///
+/// # Errors
+/// [`WireError::UnknownChoice`] when one of them is not among the tools.
+pub(super) fn narrowed(request: &ModelRequest, target: &Target) -> Result<Option<ModelRequest>, WireError> {
+    let ToolChoice::Allowed(allowed) = &request.tool_choice else { return Ok(None) };
+    if allowed.tools.is_empty() {
+        return Ok(Some(ModelRequest { tool_choice: ToolChoice::None, ..request.clone() }));
+    }
+    if can_list(allowed, request, target) {
+        return Ok(None);
+    }
+    let named = |word: Option<&str>| word.is_some_and(|word| allowed.tools.iter().any(|name| name.as_str() == word));
+    let spelt = |tool: &HostedTool| {
+        let raw = target.api.hosted.get(&tool.kind).and_then(|spelling| spelling.tool.clone()).map(Value::Object);
+        named(Some(tool.kind.as_str()))
+            || raw.as_ref().is_some_and(|raw| named(hosted::raw_kind(raw)) || named(name_of(raw)))
+    };
+    let mut narrowed = request.clone();
+    narrowed.tools_defs.retain(|def| allowed.tools.contains(&def.name));
+    narrowed.hosted.retain(spelt);
+    if let Some(Value::Array(raw)) = narrowed.extra.get_mut("builtin_tools") {
+        raw.retain(|tool| named(hosted::raw_kind(tool)) || named(name_of(tool)));
+    }
+    let raw = narrowed.extra.get("builtin_tools").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let found = |name: &&ToolName| {
+        narrowed.tools_defs.iter().any(|def| def.name == **name)
+            || narrowed.hosted.iter().any(|tool| tool.kind.as_str() == name.as_str() || spelt(tool))
+            || raw.iter().any(|tool| [hosted::raw_kind(tool), name_of(tool)].contains(&Some(name.as_str())))
+    };
+    if let Some(missing) = allowed.tools.iter().find(|name| !found(name)) {
+        return Err(WireError::UnknownChoice { name: missing.to_string() });
+    }
+    narrowed.tool_choice = if allowed.required { ToolChoice::Required } else { ToolChoice::Auto };
+    Ok(Some(narrowed))
+}
+
+/// Whether the target can be told which of the tools may be used. Gemini and Chat list functions only; deferred functions
+/// and the search for them cannot be listed at all (2026-11).
+fn can_list(allowed: &AllowedTools, request: &ModelRequest, target: &Target) -> bool {
+    let hosted = !request.hosted.is_empty() || request.extra.contains_key("builtin_tools");
+    let functions_only = match target.origin.api {
+        Api::Responses => false,
+        Api::Chat | Api::GenerateContent | Api::Interactions | Api::Messages | Api::Conversations => true,
+        Api::Generation | Api::Local => true,
+    };
+    let deferred = |name: &ToolName| {
+        let deferred = |def: &Arc<super::ToolDef>| def.deferred && target.api.deferred && def.name == *name;
+        name.as_str() == HostedKind::ToolSearch.as_str() || request.tools_defs.iter().any(deferred)
+    };
+    target.api.tool_choice.contains(&super::profile::ChoiceWord::Allowed)
+        && !(functions_only && hosted)
+        && !allowed.tools.iter().any(deferred)
+}
+
+fn name_of(tool: &Value) -> Option<&str> {
+    tool.get("name").and_then(Value::as_str)
+}
+
 pub(super) fn unsupported_choice(request: &ModelRequest, target: &Target) -> WireError {
     let choice = match &request.tool_choice {
         ToolChoice::Named(name) => format!("the tool `{name}`"),
+        ToolChoice::Allowed(_) => "one of some tools".to_owned(),
         ToolChoice::Auto | ToolChoice::None | ToolChoice::Required => "some tool".to_owned(),
     };
     WireError::UnsupportedChoice { choice, provider: target.origin.provider.clone(), api: target.origin.api }

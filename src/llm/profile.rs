@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::types::{Api, HostedKind, Intent, ModelName, Origin, ProviderName, Region};
 
 use super::{
-    PriceTable, Spelling, ToolChoice, hosted,
+    AllowedTools, PriceTable, Spelling, ToolChoice, hosted,
     names::{CallIdRule, NameRule},
 };
 
@@ -185,6 +185,8 @@ pub enum ChoiceWord {
     Required,
     /// This one.
     Named,
+    /// Some of them.
+    Allowed,
 }
 
 /// Which assistant messages go back with their reasoning text.
@@ -235,8 +237,11 @@ impl ApiProfile {
     /// Whether the choice can be expressed. `None` always can: the tools are left out where there is no word for it.
     pub fn supports(&self, choice: &ToolChoice) -> bool {
         self.tool_choice.contains(&match choice {
-            ToolChoice::Auto | ToolChoice::None => return true,
-            ToolChoice::Required => ChoiceWord::Required,
+            // Without a word for it, the other tools are left out of the request.
+            ToolChoice::Auto | ToolChoice::None | ToolChoice::Allowed(AllowedTools { required: false, .. }) => {
+                return true;
+            }
+            ToolChoice::Required | ToolChoice::Allowed(AllowedTools { required: true, .. }) => ChoiceWord::Required,
             ToolChoice::Named(_) => ChoiceWord::Named,
         })
     }

@@ -41,6 +41,20 @@ pub enum ToolChoice {
     Required,
     /// It must call this one.
     Named(ToolName),
+    /// It may use some of the tools only. The others stay in the request where the provider can be told so, which keeps
+    /// its prompt cache warm; elsewhere they are left out of it.
+    Allowed(AllowedTools),
+}
+
+/// A choice among some of the tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllowedTools {
+    /// The names of functions, and the types or names of hosted tools. None at all means that no tool may be used.
+    pub tools: Vec<ToolName>,
+    /// Whether the model must use one of them.
+    #[serde(default)]
+    pub required: bool,
 }
 
 /// What to do with a raw provider tool or a choice of tools that the target cannot express.

@@ -169,6 +169,8 @@ pub(super) struct ToolBlock {
     pub(super) headers: BTreeMap<String, String>,
     /// How many of the bytes are function tools; they come first.
     pub(super) functions: usize,
+    /// The neutral words of the hosted tools, each with the type it has there.
+    spelt: Vec<(String, String)>,
     /// The types of the provider tools in it, and their names where they have one.
     hosted: Vec<(String, Option<String>)>,
     /// Their names.
@@ -203,6 +205,7 @@ impl ToolBlock {
             body: spelt.body,
             headers: spelt.headers,
             functions: 0,
+            spelt: spelt_kinds(&request.hosted, target),
             hosted: Vec::new(),
             raw_names: HashSet::new(),
             defs,
@@ -262,18 +265,29 @@ impl ToolBlock {
         !self.hosted.is_empty()
     }
 
-    /// The choice of the tool of this name: a function, or a hosted tool by its type or its own name.
+    /// The choice of the tool of this name: a function, or a hosted tool by its neutral word, its type or its own name.
     pub(super) fn named(&self, name: &ToolName) -> Result<Choice, WireError> {
         if self.defs.iter().any(|def| def.name == *name) {
             return Ok(Choice::Function(self.names.exposed(name).into_owned()));
         }
         let is =
             |(kind, own): &&(String, Option<String>)| kind == name.as_str() || own.as_deref() == Some(name.as_str());
-        let hosted = self.hosted.iter().find(is);
+        let spelt = self.spelt.iter().find(|(neutral, _)| neutral == name.as_str());
+        let of_kind = || self.hosted.iter().find(|(kind, _)| spelt.is_some_and(|(_, spelt)| spelt == kind));
+        let hosted = self.hosted.iter().find(is).or_else(of_kind);
         hosted
             .map(|(kind, _)| Choice::Hosted(kind.clone()))
             .ok_or_else(|| WireError::UnknownChoice { name: name.to_string() })
     }
+}
+
+/// The neutral word of each hosted tool with the type it has with the target, where it is a tool object there.
+fn spelt_kinds(hosted: &[HostedTool], target: &Target) -> Vec<(String, String)> {
+    let kind = |tool: &HostedTool| {
+        let object = target.api.hosted.get(&tool.kind)?.tool.clone().map(Value::Object)?;
+        Some((tool.kind.to_string(), hosted::raw_kind(&object)?.to_owned()))
+    };
+    hosted.iter().filter_map(kind).collect()
 }
 
 fn append(out: &mut Vec<u8>, tool: &[u8]) {

@@ -267,9 +267,11 @@ impl Plan<'_> {
         let must = report.trigger == Trigger::Required || report.require_citations;
         match &self.started.tool_choice {
             ToolChoice::Auto if must && can && self.can_force() => ToolChoice::Required,
-            choice @ (ToolChoice::Auto | ToolChoice::None | ToolChoice::Required | ToolChoice::Named(_)) => {
-                choice.clone()
-            }
+            choice @ (ToolChoice::Auto
+            | ToolChoice::None
+            | ToolChoice::Required
+            | ToolChoice::Named(_)
+            | ToolChoice::Allowed(_)) => choice.clone(),
         }
     }
 }

@@ -48,6 +48,8 @@ impl Dialect for AnthropicMessages {
         target: &Target,
         conversation: &mut Conversation,
     ) -> Result<Wire, WireError> {
+        let narrowed = head::narrowed(request, target)?;
+        let request = narrowed.as_ref().unwrap_or(request);
         let (entries, transcript) = conversation.split();
         transcript.aim(&target.origin);
         let block = transcript.tools(request, &self.tools, || self.block(request, target))?;
@@ -122,7 +124,7 @@ fn allow_choice(offer: &mut Offer, request: &ModelRequest, target: &Target) -> R
     let fixed = thinking.and_then(|thinking| thinking.get("type")).and_then(Value::as_str) == Some("enabled");
     let ruled_out = match &offer.choice {
         None | Some(Choice::Word("none")) => false,
-        Some(Choice::Word(_) | Choice::Function(_)) => fixed,
+        Some(Choice::Word(_) | Choice::Function(_) | Choice::Among { .. }) => fixed,
         Some(Choice::Hosted(kind)) => fixed || name_of(kind).is_none(),
     };
     if !ruled_out {
@@ -203,6 +205,8 @@ fn tool_choice(offer: &Offer, request: &ModelRequest, target: &Target) -> Option
         Some(Choice::Word(_)) => json!({"type": "any"}),
         Some(Choice::Function(name)) => json!({"type": "tool", "name": name}),
         Some(Choice::Hosted(kind)) => json!({"type": "tool", "name": name_of(kind)}),
+        // There is no word for it: what may not be used was left out before.
+        Some(Choice::Among { required, .. }) => json!({"type": if *required { "any" } else { "auto" }}),
     };
     if let (true, Some(fields)) = (one_call, choice.as_object_mut()) {
         fields.insert("disable_parallel_tool_use".to_owned(), true.into());

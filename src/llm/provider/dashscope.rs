@@ -38,6 +38,8 @@ impl Dialect for DashScope {
         target: &Target,
         conversation: &mut Conversation,
     ) -> Result<Wire, WireError> {
+        let narrowed = head::narrowed(request, target)?;
+        let request = narrowed.as_ref().unwrap_or(request);
         let (entries, transcript) = conversation.split();
         transcript.aim(&target.origin);
         let block = transcript.tools(request, &self.tools, || {
@@ -93,9 +95,12 @@ fn parameters(request: &ModelRequest, target: &Target, offer: &head::Offer) -> M
     set("temperature", request.temperature.map(Value::from));
     set("response_format", request.response_schema.as_ref().map(|_| value!({"type": "json_object"})));
     if offer.tools.is_some() {
-        let choice = offer.choice.as_ref().map(|choice| match choice {
-            Choice::Word(word) => Value::from(*word),
-            Choice::Function(name) | Choice::Hosted(name) => value!({"type": "function", "function": {"name": name}}),
+        let choice = offer.choice.as_ref().and_then(|choice| match choice {
+            Choice::Word(word) => Some(Value::from(*word)),
+            Choice::Function(name) | Choice::Hosted(name) => {
+                Some(value!({"type": "function", "function": {"name": name}}))
+            }
+            Choice::Among { .. } => None,
         });
         set("tool_choice", choice);
         let parallel = request.parallel_tool_calls.or(target.api.parallel_tool_calls);

@@ -47,6 +47,8 @@ impl Dialect for GeminiGenerateContent {
         target: &Target,
         conversation: &mut Conversation,
     ) -> Result<Wire, WireError> {
+        let narrowed = head::narrowed(request, target)?;
+        let request = narrowed.as_ref().unwrap_or(request);
         let (entries, transcript) = conversation.split();
         transcript.aim(&target.origin);
         let block = transcript.tools(request, &self.tools, || tools::block(request, target, &self.tools))?;

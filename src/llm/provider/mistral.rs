@@ -41,6 +41,8 @@ impl Dialect for MistralConversations {
         target: &Target,
         conversation: &mut Conversation,
     ) -> Result<Wire, WireError> {
+        let narrowed = head::narrowed(request, target)?;
+        let request = narrowed.as_ref().unwrap_or(request);
         let (entries, transcript) = conversation.split();
         transcript.aim(&target.origin);
         let block = transcript.tools(request, &self.tools, || self.block(request, target))?;
@@ -122,8 +124,9 @@ fn completion_args(request: &ModelRequest, target: &Target, offer: &head::Offer)
     });
     set("response_format", format);
     // There are plain words only (mistralai 3.7.0), so no single tool can be named; the profile says so.
-    if let Some(Choice::Word(word)) = &offer.choice {
-        set("tool_choice", Some((*word).into()));
+    match &offer.choice {
+        Some(Choice::Word(word)) => set("tool_choice", Some((*word).into())),
+        None | Some(Choice::Function(_) | Choice::Hosted(_) | Choice::Among { .. }) => {}
     }
     arguments
 }

@@ -38,6 +38,8 @@ impl Dialect for OpenAiChat {
         target: &Target,
         conversation: &mut Conversation,
     ) -> Result<Wire, WireError> {
+        let narrowed = head::narrowed(request, target)?;
+        let request = narrowed.as_ref().unwrap_or(request);
         let (entries, transcript) = conversation.split();
         transcript.aim(&target.origin);
         let block = transcript.tools(request, &self.tools, || self.block(request, target))?;
@@ -117,6 +119,15 @@ fn write_head(head: &mut Head<'_>, request: &ModelRequest, target: &Target, offe
         Some(Choice::Function(name) | Choice::Hosted(name)) => head.field("tool_choice", |out| {
             json::value(out, &value!({"type": "function", "function": {"name": name}}));
         }),
+        Some(Choice::Among { functions, hosted, required }) => {
+            let listed =
+                functions.iter().chain(hosted).map(|name| value!({"type": "function", "function": {"name": name}}));
+            let mode = if *required { "required" } else { "auto" };
+            let allowed = value!({"mode": mode, "tools": listed.collect::<Vec<_>>()});
+            head.field("tool_choice", |out| {
+                json::value(out, &value!({"type": "allowed_tools", "allowed_tools": allowed}));
+            });
+        }
     }
     if target.api.takes_parallel {
         head.optional("parallel_tool_calls", request.parallel_tool_calls.or(target.api.parallel_tool_calls));

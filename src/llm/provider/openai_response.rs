@@ -9,14 +9,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::Serialize
 use serde_json::Value;
 
 use super::super::{
-    Conversation, ModelError, ModelRequest,
+    Conversation, HostedTool, ModelError, ModelRequest,
     dialect::{Dialect, Fold, Reading, Target, Wire, WireError},
     head::{self, Choice, Head},
     json,
     schema::SchemaDialect,
     tools::{self, FunctionTool, RenderFunction, ToolBlock, ToolCache},
 };
-use crate::types::Reply;
+use crate::types::{HostedKind, Reply};
 
 mod fold;
 mod history;
@@ -39,6 +39,8 @@ impl Dialect for OpenAiResponses {
         target: &Target,
         conversation: &mut Conversation,
     ) -> Result<Wire, WireError> {
+        let narrowed = head::narrowed(request, target)?;
+        let request = narrowed.as_ref().unwrap_or(request);
         let (entries, transcript) = conversation.split();
         transcript.aim(&target.origin);
         let block = transcript.tools(request, &self.tools, || self.block(request, target))?;
@@ -109,6 +111,14 @@ fn write_head(head: &mut Head<'_>, request: &ModelRequest, target: &Target, offe
             Some(Choice::Hosted(kind)) => {
                 head.field("tool_choice", |out| json::value(out, &serde_json::json!({"type": kind})));
             }
+            Some(Choice::Among { functions, hosted, required }) => {
+                let functions = functions.iter().map(|name| serde_json::json!({"type": "function", "name": name}));
+                let listed: Vec<Value> =
+                    functions.chain(hosted.iter().map(|kind| listed(kind, &request.hosted))).collect();
+                let mode = if *required { "required" } else { "auto" };
+                let choice = serde_json::json!({"type": "allowed_tools", "mode": mode, "tools": listed});
+                head.field("tool_choice", |out| json::value(out, &choice));
+            }
         }
         if target.api.takes_parallel {
             head.optional("parallel_tool_calls", request.parallel_tool_calls.or(target.api.parallel_tool_calls));
@@ -121,6 +131,15 @@ fn write_head(head: &mut Head<'_>, request: &ModelRequest, target: &Target, offe
         });
     } else {
         head.extras(target, &offer.body);
+    }
+}
+
+/// A hosted tool in a list of those that may be used. A remote server is named by its label.
+fn listed(kind: &str, hosted: &[HostedTool]) -> Value {
+    let server = hosted.iter().find(|tool| kind == "mcp" && tool.kind == HostedKind::Mcp);
+    match server.and_then(|tool| tool.params.get("server")?.get("label")) {
+        Some(label) => serde_json::json!({"type": kind, "server_label": label}),
+        None => serde_json::json!({"type": kind}),
     }
 }
 

@@ -123,6 +123,14 @@ fn tools(profile: &Profile, api: Api) -> Vec<(String, Value)> {
         ("function".to_owned(), json!({"tools_defs": functions(false)})),
         ("required".to_owned(), json!({"tools_defs": functions(false), "tool_choice": "required"})),
         ("named".to_owned(), json!({"tools_defs": functions(false), "tool_choice": {"named": "weather.at"}})),
+        (
+            "allowed".to_owned(),
+            json!({"tools_defs": functions(false), "tool_choice": {"allowed": {"tools": ["weather.at", "time.now"]}}}),
+        ),
+        (
+            "allowed_required".to_owned(),
+            json!({"tools_defs": functions(false), "tool_choice": {"allowed": {"tools": ["weather.at"], "required": true}}}),
+        ),
         ("forbidden".to_owned(), json!({"tools_defs": functions(false), "tool_choice": "none"})),
         ("one_at_a_time".to_owned(), json!({"tools_defs": functions(false), "parallel_tool_calls": false})),
         (

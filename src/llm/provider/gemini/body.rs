@@ -92,7 +92,12 @@ fn calling(request: &ModelRequest, target: &Target, offer: &mut Offer) -> Result
         Some(Choice::Word("none")) => Ok(Some(json!({"mode": "NONE"}))),
         Some(Choice::Word(_)) if functions => Ok(Some(json!({"mode": "ANY"}))),
         Some(Choice::Function(name)) if functions => Ok(Some(json!({"mode": "ANY", "allowedFunctionNames": [name]}))),
-        Some(Choice::Word(_) | Choice::Function(_) | Choice::Hosted(_)) => {
+        // The provider's own tools cannot be told apart from those that may be used, so a list is one of functions.
+        Some(Choice::Among { functions: names, hosted: _, required }) if functions && !hosted => {
+            let mode = if required { "ANY" } else { "VALIDATED" };
+            Ok(Some(json!({"mode": mode, "allowedFunctionNames": names})))
+        }
+        Some(Choice::Word(_) | Choice::Function(_) | Choice::Hosted(_) | Choice::Among { .. }) => {
             left_to_the_model(request, target, offer)?;
             Ok(None)
         }
@@ -111,6 +116,7 @@ pub(in super::super) fn left_to_the_model(
 ) -> Result<(), WireError> {
     let choice = match &request.tool_choice {
         ToolChoice::Named(name) => format!("the tool `{name}`"),
+        ToolChoice::Allowed(_) => "some of the tools where hosted ones are among them".to_owned(),
         ToolChoice::Auto | ToolChoice::None | ToolChoice::Required => "some tool without any function".to_owned(),
     };
     let (provider, api) = (target.origin.provider.clone(), target.origin.api);

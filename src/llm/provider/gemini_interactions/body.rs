@@ -73,7 +73,11 @@ fn choice(request: &ModelRequest, target: &Target, offer: &mut Offer) -> Result<
         Some(Choice::Function(name)) if functions => {
             Ok(Some(json!({"allowed_tools": {"mode": "any", "tools": [name]}})))
         }
-        Some(Choice::Word(_) | Choice::Function(_) | Choice::Hosted(_)) => {
+        Some(Choice::Among { functions: names, hosted: _, required }) if functions && !hosted => {
+            let mode = if required { "any" } else { "validated" };
+            Ok(Some(json!({"allowed_tools": {"mode": mode, "tools": names}})))
+        }
+        Some(Choice::Word(_) | Choice::Function(_) | Choice::Hosted(_) | Choice::Among { .. }) => {
             left_to_the_model(request, target, offer)?;
             Ok(None)
         }

@@ -92,6 +92,13 @@ fn write_item(out: &mut Vec<u8>, item: &Item, own: bool, target: &Target, names:
     {
         return json::value(out, &mended);
     }
+    if raw.contains("\"created_by\"")
+        && let Ok(mut fields) = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(raw)
+        && fields.shift_remove("created_by").is_some()
+    {
+        // Only replies have it (openai-python 3.57.0).
+        return json::value(out, &fields);
+    }
     json::put(out, raw);
 }
 
@@ -109,6 +116,8 @@ struct Peek<'a> {
     arguments: Raw<'a>,
     #[serde(borrow, default)]
     encrypted_content: Str<'a>,
+    #[serde(borrow, default)]
+    caller: Raw<'a>,
 }
 
 /// Nothing is stored at the provider, so a reasoning item without its content is a dead reference there.
@@ -188,7 +197,20 @@ fn write_result(out: &mut Vec<u8>, result: &ToolResult, reply: Option<&Reply>, t
     json::put(out, if custom { "{\"type\":\"custom_tool_call_output\"" } else { "{\"type\":\"function_call_output\"" });
     json::text_field(out, "call_id", &call_id(&result.provider_id, own, target));
     json::text_field(out, "output", &result.content);
+    if let Some(caller) = reply.filter(|_| own).and_then(|reply| caller(reply, &result.provider_id)) {
+        json::put(out, ",\"caller\":");
+        json::put(out, caller);
+    }
     out.push(b'}');
+}
+
+/// Which program of the provider made a call: its result has to say so, or the program does not go on (2026-11).
+fn caller<'a>(reply: &'a Reply, id: &str) -> Option<&'a str> {
+    let raws = reply.items.iter().filter_map(|item| item.raw.as_deref()).map(serde_json::value::RawValue::get);
+    raws.filter(|raw| raw.contains("\"caller\"")).find_map(|raw| {
+        let item: Peek<'_> = serde_json::from_str(raw).ok()?;
+        item.caller.get().filter(|caller| item.call_id.text() == id && caller.contains("\"program\""))
+    })
 }
 
 fn is_custom(reply: &Reply, id: &str) -> bool {

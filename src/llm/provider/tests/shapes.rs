@@ -64,7 +64,7 @@ fn whole(shape: &Shape) -> Value {
     let place = match shape.api {
         Api::GenerateContent => body.pointer_mut("/candidates/0").unwrap(),
         Api::Generation => body.pointer_mut("/output").unwrap(),
-        _ => &mut body,
+        Api::Responses | Api::Chat | Api::Messages | Api::Interactions | Api::Conversations | Api::Local => &mut body,
     };
     place.as_object_mut().unwrap().extend(shape.beside.clone());
     body

@@ -183,3 +183,19 @@ fn what_was_written_once_is_only_added_to() {
     let _ = dialect.build(&request, &other, &mut grown).unwrap();
     assert_eq!(dialect.build(&request, &target(), &mut grown).unwrap().body, whole);
 }
+
+/// A call that a program of the provider made is answered to that program, and what only replies have does not go back.
+#[test]
+fn the_result_of_a_programs_call_names_the_program() {
+    let reply = read(
+        r#"{"id":"r","status":"completed","output":[{"type":"program","id":"cm_1","call_id":"call_P","code":"x","fingerprint":"f","created_by":"agent"},{"type":"function_call","id":"fc_1","call_id":"call_1","name":"orders_find","arguments":"{}","status":"in_progress","caller":{"type":"program","caller_id":"call_P"}},{"type":"function_call","id":"fc_2","call_id":"call_2","name":"orders_find","arguments":"{}","status":"completed","caller":{"type":"direct"}}]}"#,
+    );
+    let results = Entry::Results(vec![result("call_1", "orders.find", "one"), result("call_2", "orders.find", "two")]);
+    let sent = input(&target(), vec![entry(reply), results]);
+    let expected = concat!(
+        r#"{"type":"function_call_output","call_id":"call_1","output":"one","caller":{"type":"program","caller_id":"call_P"}},"#,
+        r#"{"type":"function_call_output","call_id":"call_2","output":"two"}]"#,
+    );
+    assert!(sent.ends_with(expected), "{sent}");
+    assert!(sent.contains(r#""fingerprint":"f"}"#) && !sent.contains("created_by"), "{sent}");
+}
