@@ -192,6 +192,9 @@ fn rate(spec: RateSpec, known: bool) -> Result<Rate, String> {
             return Err("`calls` and `per_ms` go together, and the span is above 0".to_owned());
         }
     };
+    if spec.scope == Scope::TurnTree {
+        return Err("a rate is over many turns; for one there is `limits.max_tool_calls_per_turn`".to_owned());
+    }
     if spec.at_once == Some(0) {
         return Err("`at_once: 0` would let no call run; hide the capability instead".to_owned());
     }

@@ -270,6 +270,7 @@ fn a_row_that_cannot_be_meant_is_refused_with_what_to_do() {
         ("budget: []", "unknown field"),
         ("rates: [{id: a, scope: all, capability: [x], calls: 1}]", "go together"),
         ("rates: [{id: a, scope: all, capability: [x]}]", "it bounds nothing"),
+        ("rates: [{id: a, scope: turn_tree, capability: [x], at_once: 1}]", "a rate is over many turns"),
         ("rates: [{id: a, scope: all, capability: [], at_once: 1}]", "name capabilities"),
         ("tenants: [{tenant: a, limits: {max_tool_costs: 1}}]", "unknown variant"),
         ("tenants: [{tenant: a, limits: {max_tool_iterations: \"principal.rols\"}}]", "no field of that name"),

@@ -83,6 +83,9 @@ impl Driver<'_> {
     /// Sets `amount` aside in every shared budget, beside what the turn has set aside for what runs. Returns the budget
     /// that does not have it: then nothing was changed.
     pub(super) async fn set_aside(&mut self, amount: MicroUsd) -> Result<Option<Shortfall>, TurnError> {
+        if self.purse.0.is_none() {
+            return Ok(None);
+        }
         let lease = DurationMs(DurationMs::from(self.time_left()).0 + GRACE.0);
         let Some(open) = self.purse.0.as_deref_mut() else { return Ok(None) };
         let (turn, now) = (self.log.turn(), self.parts.clock.now());

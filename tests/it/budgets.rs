@@ -254,7 +254,6 @@ async fn a_child_may_spend_what_its_parent_has_left_and_inherits_its_taint() {
     assert_eq!((started.limits.max_tool_cost, started.tainted), (usd(95), true));
 }
 
-/// DEV-J03: a limited call is an error that says when to come back.
 #[tokio::test]
 async fn a_call_beyond_its_tenants_rate_is_told_when_to_come_back() {
     let quotas = "rates: [{id: find, scope: tenant, capability: ['shop.*'], calls: 2, per_ms: 60000}]";

@@ -4,7 +4,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::{config::Limits, turn::*, types::*};
+use crate::{
+    config::Limits,
+    quota::{Scope, Shortfall, Window},
+    turn::*,
+    types::*,
+};
 
 use super::world::{World, decided, outcome, reply};
 
@@ -40,7 +45,7 @@ fn operated(act: Act) -> Event {
 /// Every event kind, most of them out of place.
 fn any_event(turn: &Turn, choice: u8) -> Event {
     let call = CallId::new(format!("call_{}", choice % 5)).unwrap();
-    match choice % 13 {
+    match choice % 14 {
         0 => Event::Prepared(Arc::new(super::world::prepared())),
         1 => Event::ModelReplied(ModelReplied {
             number: u32::from(choice % 4),
@@ -70,6 +75,17 @@ fn any_event(turn: &Turn, choice: u8) -> Event {
         9 => Event::LimitReached(LimitKind::Cost),
         10 => operated(Act::Paused),
         11 => operated(Act::Unpaused),
+        12 => Event::BudgetShort(Box::new(Shortfall {
+            budget: "day".into(),
+            scope: Scope::All,
+            subject: "all".into(),
+            window: Window::Day,
+            limit: MicroUsd::new(9),
+            left: MicroUsd::ZERO,
+            wanted: MicroUsd::new(1),
+            turns_at: None,
+            unpriced: None,
+        })),
         _ => Event::ModelCallStarted(ModelCallStarted {
             number: turn.model_calls() + 1,
             choice: crate::llm::ToolChoice::Auto,
