@@ -13,6 +13,7 @@ mod error;
 mod intents;
 mod lint;
 mod load;
+mod pin;
 mod references;
 mod registry;
 mod schema;
@@ -29,6 +30,7 @@ pub use contract::{
 pub use draft::FunctionDefaults;
 pub use error::{CapabilityError, Place, Problem};
 pub use lint::{Finding, Origin, Severity, lint};
+pub use pin::{Change, Standing, pin, standing, visible};
 pub use references::lint_references;
-pub use registry::{Overridden, Quarantined, Registry, RegistryBuilder};
+pub use registry::{External, Overridden, Quarantined, Registry, RegistryBuilder};
 pub use schema::schema_of;

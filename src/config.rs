@@ -125,6 +125,8 @@ pub struct PathsConfig {
 pub struct CatalogConfig {
     /// Folders of capability files; a later one overrides an earlier one, and all override what is shipped.
     pub dirs: Vec<PathBuf>,
+    /// Folders of capability files that somebody outside writes: each capability is held back until a person agrees to it.
+    pub external: Vec<PathBuf>,
 }
 
 /// Section `policy`.

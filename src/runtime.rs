@@ -23,16 +23,16 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::{
-    audit,
+    audit, capability,
     policy::Principal,
-    store::{Order, StoreError, TurnHead},
+    store::{Order, StoreError, TurnHead, audit::Acted},
     trace::{self, Trace},
     turn::{self, ApprovalAnswer, Company, Given, Operator, Parts, Recorded, TurnError, TurnOutcome},
-    types::TurnId,
+    types::{CapabilityId, Pin, TurnId},
 };
 
 pub use builder::RuntimeBuilder;
-pub use error::RuntimeError;
+pub use error::{PinError, RuntimeError};
 pub use request::TurnRequest;
 
 /// agcore, wired: opens turns, takes them up again, tells what they did. Cheap to clone.
@@ -135,6 +135,48 @@ impl Runtime {
     /// [`StoreError`] when the database fails.
     pub async fn halts(&self) -> Result<Vec<Order>, StoreError> {
         turn::halts(&self.parts).await
+    }
+
+    /// Agrees to the definition of a capability from outside as this runtime read it. With `shown`, it has to be the hash
+    /// that was shown. It can be used by runtimes that are built from then on.
+    ///
+    /// # Errors
+    /// [`PinError`] when there is no such capability from outside, it is another one by now, or the database fails.
+    pub async fn approve_definition(
+        &self,
+        capability: &CapabilityId,
+        shown: Option<&str>,
+        operator: Operator<'_>,
+    ) -> Result<Pin, PinError> {
+        let external = self.parts.registry.external();
+        let found = external.iter().find(|external| external.capability.id == *capability);
+        let found = found.ok_or_else(|| PinError::NotExternal(capability.clone()))?;
+        let pin = capability::pin(&found.capability, operator.by, operator.why, self.parts.clock.now());
+        if shown.is_some_and(|shown| shown != pin.hash) {
+            return Err(PinError::Changed { capability: capability.clone(), hash: pin.hash });
+        }
+        self.parts.journal.pins().put(pin.clone()).await?;
+        Ok(pin)
+    }
+
+    /// Takes back what was agreed to: the capability is held back until somebody agrees to it again. False when nobody had.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database fails.
+    pub async fn withdraw_definition(
+        &self,
+        capability: &CapabilityId,
+        operator: Operator<'_>,
+    ) -> Result<bool, StoreError> {
+        let about = [("capability".to_owned(), capability.as_str().into())].into_iter().collect();
+        let acted = Acted {
+            act: "withdraw_definition".to_owned(),
+            by: operator.by.to_owned(),
+            why: operator.why.to_owned(),
+            at: self.parts.clock.now(),
+            about,
+        };
+        self.parts.journal.pins().remove(capability, acted).await
     }
 
     /// Checks the audit log, and every journal against it: see [`audit::verify`].

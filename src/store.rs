@@ -6,6 +6,7 @@ mod book;
 mod memory;
 mod order;
 pub mod passages;
+mod pins;
 mod sqlite;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub use account::{Account, AccountClaim, Accounts, Balance, RateClaim, Reserve, 
 pub use audit::AuditLog;
 pub use memory::MemoryJournal;
 pub use order::{Claim, Command, Order, Orders};
+pub use pins::Pins;
 pub use sqlite::SqliteJournal;
 
 /// The version of the events in a journal row.
@@ -182,6 +184,9 @@ pub trait Journal: Accounts {
 
     /// The mailbox for what operators say, and the book of who drives which turn.
     fn orders(&self) -> &dyn Orders;
+
+    /// The pins of definitions from outside.
+    fn pins(&self) -> &dyn Pins;
 
     /// The audit log, where one is kept. Anchors of commits are added to it in the same transaction.
     fn audit(&self) -> Option<&dyn AuditLog>;

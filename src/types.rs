@@ -7,6 +7,7 @@ mod class;
 mod id;
 mod message;
 mod money;
+mod pin;
 mod time;
 mod usage;
 
@@ -23,6 +24,7 @@ pub use message::{
     Stop, ToolResult, UserPart,
 };
 pub use money::MicroUsd;
+pub use pin::Pin;
 pub use time::{DurationMs, Timestamp};
 pub use usage::{Tokens, Usage};
 

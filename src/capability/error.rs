@@ -82,6 +82,14 @@ pub enum CapabilityError {
         /// The id.
         id: CapabilityId,
     },
+    /// Somebody outside declares what is there already.
+    #[error("{place}: `{id}` is taken: what comes from outside never takes the place of another capability")]
+    TakesOver {
+        /// Where it is declared again.
+        place: Box<Place>,
+        /// The id.
+        id: CapabilityId,
+    },
     /// A catalog file or folder cannot be read.
     #[error("cannot read `{path}`: {reason}; give a folder of `.yaml` files")]
     Unreadable {
@@ -99,6 +107,7 @@ impl CapabilityError {
             Self::Yaml { .. } => "yaml",
             Self::Invalid { problem, .. } => problem.code,
             Self::Duplicate { .. } => "duplicate_id",
+            Self::TakesOver { .. } => "takes_over",
             Self::Unreadable { .. } => "unreadable",
         }
     }
@@ -107,7 +116,7 @@ impl CapabilityError {
     pub fn capability(&self) -> Option<&str> {
         match self {
             Self::Yaml { place, .. } | Self::Invalid { place, .. } => place.capability.as_deref(),
-            Self::Duplicate { id, .. } => Some(id.as_str()),
+            Self::Duplicate { id, .. } | Self::TakesOver { id, .. } => Some(id.as_str()),
             Self::Unreadable { .. } => None,
         }
     }

@@ -10,8 +10,9 @@ use super::{
     intents,
     lint::{Origin, Severity, name_problem, planted_problems},
     load::{self, Catalog, Entry},
+    pin::{Standing, standing},
 };
-use crate::types::{CapabilityId, FastMap, Intent};
+use crate::types::{CapabilityId, FastMap, Intent, Pin};
 
 /// All capabilities. Cheap to clone; a change makes a new one.
 ///
@@ -29,6 +30,19 @@ struct Inner {
     by_intent: FastMap<Intent, Vec<Arc<Capability>>>,
     quarantined: Vec<Quarantined>,
     overridden: Vec<Overridden>,
+    external: Vec<External>,
+}
+
+/// A capability whose definition comes from outside, and how it stands to what a person agreed to. Unless it is as it was
+/// agreed to, it is held back: the registry does not have it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct External {
+    /// The capability as it is defined now.
+    pub capability: Arc<Capability>,
+    /// Where it comes from.
+    pub source: String,
+    /// How it stands to its pin.
+    pub standing: Standing,
 }
 
 /// A catalog entry that was set aside so that the others could load.
@@ -98,6 +112,11 @@ impl Registry {
         &self.inner.quarantined
     }
 
+    /// Capabilities from outside, by id, those that are held back among them.
+    pub fn external(&self) -> &[External] {
+        &self.inner.external
+    }
+
     /// Capabilities that a later source replaced, in the order it happened.
     pub fn overridden(&self) -> &[Overridden] {
         &self.inner.overridden
@@ -127,12 +146,34 @@ enum OnError {
 enum Source {
     /// Built in Rust, and the index among those.
     Code(Box<Capability>),
+    /// From outside: a tool of a server, an operation of a description.
+    External(Box<Capability>, String),
     Catalog {
         name: String,
         on_error: OnError,
-        built_in: bool,
+        whose: Whose,
         read: Result<Catalog, CapabilityError>,
     },
+}
+
+/// Who wrote a catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// It is shipped with agcore.
+    Shipped,
+    /// The operator.
+    Own,
+    /// Somebody outside.
+    External,
+}
+
+impl Whose {
+    fn origin(self, capability: &Capability) -> Origin {
+        match self {
+            Self::Shipped | Self::Own => Origin::of(capability),
+            Self::External => Origin::Foreign,
+        }
+    }
 }
 
 /// Gathers capabilities and makes a [`Registry`] of them. A later source overrides an earlier one of the same id; twice
@@ -142,6 +183,7 @@ enum Source {
 pub struct RegistryBuilder {
     sources: Vec<Source>,
     functions: Functions,
+    pins: Vec<Pin>,
     failed: Option<CapabilityError>,
 }
 
@@ -154,7 +196,7 @@ impl RegistryBuilder {
     /// Adds the catalog shipped with agcore.
     pub fn embedded(mut self) -> Self {
         for (name, text) in embedded::CATALOGS {
-            self = self.catalog(EMBEDDED.to_owned(), load::catalog(text, name), OnError::Refuse, true);
+            self = self.catalog(EMBEDDED.to_owned(), load::catalog(text, name), OnError::Refuse, Whose::Shipped);
         }
         self
     }
@@ -168,16 +210,38 @@ impl RegistryBuilder {
 
     /// Adds a catalog; `source_name` names it in messages. An entry that cannot be used fails the build.
     pub fn add_yaml(self, text: &str, source_name: &str) -> Self {
-        self.catalog(source_name.to_owned(), load::catalog(text, source_name), OnError::Refuse, false)
+        self.catalog(source_name.to_owned(), load::catalog(text, source_name), OnError::Refuse, Whose::Own)
     }
 
     /// Adds all `.yaml` and `.yml` files directly in a folder, by name. An entry, or a file, that cannot be used is
     /// quarantined with its reason, and so is the capability it would have overridden; only a folder that cannot be read
     /// fails the build.
-    pub fn add_dir(mut self, folder: impl AsRef<Path>) -> Self {
-        let folder = folder.as_ref();
+    pub fn add_dir(self, folder: impl AsRef<Path>) -> Self {
+        self.add_files(folder.as_ref(), Whose::Own)
+    }
+
+    /// Adds a folder of catalogs that somebody outside writes. Each of its capabilities is held back until it is as a
+    /// person agreed to it ([`pins`](Self::pins)), and none may take the id of one that is not from outside.
+    pub fn add_external_dir(self, folder: impl AsRef<Path>) -> Self {
+        self.add_files(folder.as_ref(), Whose::External)
+    }
+
+    /// Adds a capability that somebody outside describes, e.g. a tool of an MCP server. As with
+    /// [`add_external_dir`](Self::add_external_dir), it is held back until a person has agreed to it.
+    pub fn add_external(mut self, capability: Capability, source_name: &str) -> Self {
+        self.sources.push(Source::External(Box::new(capability), source_name.to_owned()));
+        self
+    }
+
+    /// What people agreed to. Without it, everything from outside is held back.
+    pub fn pins(mut self, pins: impl IntoIterator<Item = Pin>) -> Self {
+        self.pins.extend(pins);
+        self
+    }
+
+    fn add_files(mut self, folder: &Path, whose: Whose) -> Self {
         match catalog_files(folder) {
-            Ok(files) => files.into_iter().fold(self, |builder, path| builder.add_file(folder, &path)),
+            Ok(files) => files.into_iter().fold(self, |builder, path| builder.add_file(folder, &path, whose)),
             Err(error) => {
                 self.failed.get_or_insert_with(|| unreadable(folder, &error));
                 self
@@ -185,10 +249,10 @@ impl RegistryBuilder {
         }
     }
 
-    fn add_file(self, folder: &Path, path: &Path) -> Self {
+    fn add_file(self, folder: &Path, path: &Path, whose: Whose) -> Self {
         let read = fs::read_to_string(path).map_err(|error| unreadable(path, &error));
         let read = read.and_then(|text| load::catalog(&text, &path.display().to_string()));
-        self.catalog(folder.display().to_string(), read, OnError::Quarantine, false)
+        self.catalog(folder.display().to_string(), read, OnError::Quarantine, whose)
     }
 
     /// Says what a registered function does and takes, for catalog entries that leave it out.
@@ -202,9 +266,9 @@ impl RegistryBuilder {
         name: String,
         read: Result<Catalog, CapabilityError>,
         on_error: OnError,
-        built_in: bool,
+        whose: Whose,
     ) -> Self {
-        self.sources.push(Source::Catalog { name, on_error, built_in, read });
+        self.sources.push(Source::Catalog { name, on_error, whose, read });
         self
     }
 
@@ -219,44 +283,49 @@ impl RegistryBuilder {
         }
         let mut intents = intents::shipped().clone();
         for source in &mut self.sources {
-            if let Source::Catalog { read: Ok(catalog), .. } = source {
+            // What somebody outside says of an intent is not taken over: it would change the capabilities of others.
+            if let Source::Catalog { read: Ok(catalog), whose: Whose::Shipped | Whose::Own, .. } = source {
                 intents.extend(std::mem::take(&mut catalog.intents));
             }
         }
         let mut assembly = Assembly::default();
         for source in self.sources {
             match source {
-                Source::Code(capability) => assembly.admit(*capability, IN_CODE, Place::default())?,
-                Source::Catalog { name, on_error, built_in, read } => {
+                Source::Code(capability) => assembly.admit(*capability, IN_CODE, Place::default(), Whose::Own)?,
+                Source::External(capability, name) => {
+                    let admitted = assembly.admit(*capability, &name, Place::default(), Whose::External);
+                    assembly.settle(admitted, OnError::Quarantine, Whose::External)?;
+                }
+                Source::Catalog { name, on_error, whose, read } => {
                     let entries = match read {
                         Ok(catalog) => catalog.entries,
                         Err(error) => vec![Err(error)],
                     };
                     for entry in entries {
                         let admitted = entry
-                            .and_then(|entry| finish(entry, built_in, &intents, &self.functions))
-                            .and_then(|(capability, place)| assembly.admit(capability, &name, place));
-                        assembly.settle(admitted, on_error)?;
+                            .and_then(|entry| finish(entry, whose, &intents, &self.functions))
+                            .and_then(|(capability, place)| assembly.admit(capability, &name, place, whose));
+                        assembly.settle(admitted, on_error, whose)?;
                     }
                 }
             }
         }
-        Ok(assembly.freeze())
+        Ok(assembly.freeze(&self.pins))
     }
 }
 
 fn finish(
     entry: Entry,
-    built_in: bool,
+    whose: Whose,
     intents: &intents::IntentDefaults,
     functions: &Functions,
 ) -> Result<(Capability, Place), CapabilityError> {
     let Entry { mut draft, place } = entry;
-    draft.built_in = built_in;
+    draft.built_in = whose == Whose::Shipped;
     let function = draft.function_name.as_ref().and_then(|name| functions.get(name)).cloned();
     let refuse = |problem| CapabilityError::Invalid { place: Box::new(place.clone()), problem };
     let capability = draft.finish(intents, function.as_deref()).map_err(refuse)?;
-    match name_problem(&capability, Origin::of(&capability)) {
+    match name_problem(&capability, whose.origin(&capability)) {
         Some(finding) if finding.severity == Severity::Error => {
             Err(refuse(Problem { code: finding.code, message: finding.message, hint: finding.hint }))
         }
@@ -264,28 +333,51 @@ fn finish(
     }
 }
 
+struct Held {
+    capability: Arc<Capability>,
+    source: String,
+    external: bool,
+}
+
 /// The registry while it is put together.
 #[derive(Default)]
 struct Assembly {
     /// By id, each with the source that declared it.
-    held: BTreeMap<CapabilityId, (Arc<Capability>, String)>,
+    held: BTreeMap<CapabilityId, Held>,
     quarantined: Vec<Quarantined>,
     overridden: Vec<Overridden>,
 }
 
 impl Assembly {
-    fn admit(&mut self, capability: Capability, source: &str, place: Place) -> Result<(), CapabilityError> {
+    fn admit(
+        &mut self,
+        capability: Capability,
+        source: &str,
+        place: Place,
+        whose: Whose,
+    ) -> Result<(), CapabilityError> {
         let id = capability.id.clone();
-        if self.held.get(&id).is_some_and(|(_, of)| of == source) {
+        let external = whose == Whose::External;
+        let taken = self.held.get(&id);
+        if taken.is_some_and(|held| held.source == source) {
             return Err(CapabilityError::Duplicate { place: Box::new(place), id });
         }
-        if let Some((_, of)) = self.held.insert(id.clone(), (Arc::new(capability), source.to_owned())) {
-            self.overridden.push(Overridden { id, by: source.to_owned(), of });
+        if external && taken.is_some() {
+            return Err(CapabilityError::TakesOver { place: Box::new(place), id });
+        }
+        let held = Held { capability: Arc::new(capability), source: source.to_owned(), external };
+        if let Some(of) = self.held.insert(id.clone(), held) {
+            self.overridden.push(Overridden { id, by: source.to_owned(), of: of.source });
         }
         Ok(())
     }
 
-    fn settle(&mut self, admitted: Result<(), CapabilityError>, on_error: OnError) -> Result<(), CapabilityError> {
+    fn settle(
+        &mut self,
+        admitted: Result<(), CapabilityError>,
+        on_error: OnError,
+        whose: Whose,
+    ) -> Result<(), CapabilityError> {
         match (admitted, on_error) {
             (Ok(()), _) => Ok(()),
             (Err(error), OnError::Refuse) => Err(error),
@@ -293,8 +385,9 @@ impl Assembly {
                 tracing::warn!(%reason, "a catalog entry is set aside");
                 let id = reason.capability().map(str::to_owned);
                 let duplicate = matches!(reason, CapabilityError::Duplicate { .. });
-                // An override that cannot be read may have been meant to restrict: nothing looser stands in for it.
-                if let Some(id) = id.as_deref().filter(|_| !duplicate) {
+                // An override that cannot be read may have been meant to restrict: nothing looser stands in for it. Who is
+                // outside may not override, and so not withdraw.
+                if let Some(id) = id.as_deref().filter(|_| !duplicate && whose != Whose::External) {
                     self.held.remove(id);
                 }
                 self.quarantined.push(Quarantined { id, reason });
@@ -303,19 +396,34 @@ impl Assembly {
         }
     }
 
-    fn freeze(self) -> Registry {
-        let all: Vec<Arc<Capability>> = self.held.into_values().map(|(capability, _)| capability).collect();
-        for capability in &all {
-            for problem in planted_problems(capability, Origin::of(capability)) {
+    fn freeze(self, pins: &[Pin]) -> Registry {
+        let (mut all, mut external) = (Vec::with_capacity(self.held.len()), Vec::new());
+        let pins: BTreeMap<&CapabilityId, &Pin> = pins.iter().map(|pin| (&pin.capability, pin)).collect();
+        for Held { capability, source, external: outside } in self.held.into_values() {
+            let origin = if outside { Origin::Foreign } else { Origin::of(&capability) };
+            for problem in planted_problems(&capability, origin) {
                 tracing::warn!(capability = %capability.id, code = problem.code, "{}", problem.message);
             }
+            if outside {
+                let standing = standing(&capability, pins.get(&capability.id).copied());
+                let holds = standing.holds();
+                if !holds {
+                    tracing::warn!(capability = %capability.id, standing = standing.as_str(), "a definition from outside is held back");
+                }
+                external.push(External { capability: Arc::clone(&capability), source, standing });
+                if !holds {
+                    continue;
+                }
+            }
+            all.push(capability);
         }
         let by_id = all.iter().enumerate().map(|(place, capability)| (capability.id.clone(), place)).collect();
         let mut by_intent: FastMap<Intent, Vec<Arc<Capability>>> = FastMap::default();
         for capability in &all {
             by_intent.entry(capability.intent.clone()).or_default().push(Arc::clone(capability));
         }
-        let inner = Inner { all, by_id, by_intent, quarantined: self.quarantined, overridden: self.overridden };
+        let inner =
+            Inner { all, by_id, by_intent, quarantined: self.quarantined, overridden: self.overridden, external };
         Registry { inner: Arc::new(inner) }
     }
 }

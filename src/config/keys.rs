@@ -93,6 +93,7 @@ pub const KEYS: &[Key] = &[
     key("principal.scopes", Kind::List, "what the user may do, e.g. customer.read"),
     key("paths.state_dir", Kind::Path, "journal, artifacts and index"),
     key("catalog.dirs", Kind::Paths, "folders of capability files"),
+    key("catalog.external", Kind::Paths, "folders of capability files from outside: each capability needs an approval"),
     key("policy.files", Kind::Paths, "policy rule files"),
     key("quotas.files", Kind::Paths, "files with budgets, rates and what tenants may see and use"),
     key("route.demands", Kind::List, "what every route has to honour: strict_audit, failover, controlled_search"),

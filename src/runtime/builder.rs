@@ -23,7 +23,7 @@ use crate::{
     secret::{Known, Redactor},
     store::{Journal, MemoryJournal},
     turn::{Parts, Shown, Toolbox, is_searchable},
-    types::{Demand, RiskClass, Scope, TenantId, ToolError, UserId},
+    types::{Demand, Pin, RiskClass, Scope, TenantId, ToolError, UserId},
 };
 
 use super::{Defaults, Runtime, RuntimeError};
@@ -147,6 +147,28 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn catalog_dir(mut self, folder: impl AsRef<Path>) -> Self {
         self.registry = self.registry.add_dir(folder);
+        self
+    }
+
+    /// A folder of catalogs that somebody outside writes. What is in it can be used once a person has agreed to it, as it
+    /// is: see [`Self::pins`].
+    #[must_use]
+    pub fn external_catalog_dir(mut self, folder: impl AsRef<Path>) -> Self {
+        self.registry = self.registry.add_external_dir(folder);
+        self
+    }
+
+    /// A capability that somebody outside describes; `source` names who. It can be used once a person has agreed to it.
+    #[must_use]
+    pub fn external_capability(mut self, capability: Capability, source: &str) -> Self {
+        self.registry = self.registry.add_external(capability, source);
+        self
+    }
+
+    /// What people agreed to of what comes from outside: `journal.pins().all()`. Without it, all of that is held back.
+    #[must_use]
+    pub fn pins(mut self, pins: impl IntoIterator<Item = Pin>) -> Self {
+        self.registry = self.registry.pins(pins);
         self
     }
 

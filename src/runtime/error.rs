@@ -6,7 +6,8 @@ use crate::{
     net::NetError,
     policy::PolicyError,
     quota::QuotaError,
-    types::IdError,
+    store::StoreError,
+    types::{CapabilityId, IdError},
 };
 
 /// Why a runtime could not be built.
@@ -34,4 +35,26 @@ pub enum RuntimeError {
     /// A name is no valid id.
     #[error(transparent)]
     Id(#[from] IdError),
+}
+
+/// Why a definition from outside was not agreed to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PinError {
+    /// Nothing from outside has that id.
+    #[error("`{0}` is no capability from outside; `agcore tools pins` lists those")]
+    NotExternal(CapabilityId),
+    /// It is another one than the one that was shown.
+    #[error(
+        "`{capability}` is not what was shown: it is {hash} by now; look at it again with `agcore tools pins {capability}`"
+    )]
+    Changed {
+        /// Which capability.
+        capability: CapabilityId,
+        /// Its hash now.
+        hash: String,
+    },
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }

@@ -1,6 +1,7 @@
 //! A journal that lives as long as the process: for tests, benches and embedders who keep nothing.
 
 mod order;
+mod pins;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -12,10 +13,11 @@ use futures_util::future::{self, BoxFuture, FutureExt};
 use crate::types::{CapabilityId, Timestamp, TurnId};
 
 use super::{
-    Accounts, AuditLog, Balance, Commit, Journal, Orders, RateClaim, Remembered, Reserve, Reserved, StoreError, Taken,
-    TurnHead, TurnState, book::Book,
+    Accounts, AuditLog, Balance, Commit, Journal, Orders, Pins, RateClaim, Remembered, Reserve, Reserved, StoreError,
+    Taken, TurnHead, TurnState, book::Book,
 };
 use order::MemoryOrders;
+use pins::MemoryPins;
 
 /// Ended turns beyond this many are forgotten, the oldest first.
 const KEPT_ENDED_TURNS: usize = 1000;
@@ -40,6 +42,7 @@ struct State {
 pub struct MemoryJournal {
     state: Mutex<State>,
     orders: MemoryOrders,
+    pins: MemoryPins,
 }
 
 impl MemoryJournal {
@@ -150,6 +153,10 @@ impl Journal for MemoryJournal {
 
     fn orders(&self) -> &dyn Orders {
         &self.orders
+    }
+
+    fn pins(&self) -> &dyn Pins {
+        &self.pins
     }
 
     fn audit(&self) -> Option<&dyn AuditLog> {

@@ -4,6 +4,7 @@
 mod audit;
 mod book;
 mod order;
+mod pins;
 
 use std::{
     fs::{self, OpenOptions},
@@ -24,11 +25,12 @@ use tokio_util::task::TaskTracker;
 use crate::types::{CapabilityId, MicroUsd, Timestamp, TurnId};
 
 use super::{
-    Accounts, AuditLog, Balance, Commit, EVENT_VERSION, Journal, Orders, RateClaim, Remembered, Reserve, Reserved,
-    StoreError, Taken, TurnHead, TurnState, audit::Record,
+    Accounts, AuditLog, Balance, Commit, EVENT_VERSION, Journal, Orders, Pins, RateClaim, Remembered, Reserve,
+    Reserved, StoreError, Taken, TurnHead, TurnState, audit::Record,
 };
 use audit::{Head, SqliteAudit};
 use order::SqliteOrders;
+use pins::SqlitePins;
 
 /// At most this many commits share a transaction.
 const GROUP: usize = 256;
@@ -71,6 +73,7 @@ pub struct SqliteJournal {
     readers: SqlitePool,
     orders: SqliteOrders,
     audit: SqliteAudit,
+    pins: SqlitePins,
     _writer: TaskTracker,
 }
 
@@ -90,11 +93,11 @@ impl SqliteJournal {
         sqlx::migrate!().run(&mut connection).await.map_err(|error| fail(error.into()))?;
         let readers = SqlitePoolOptions::new().max_connections(4).min_connections(0).connect_lazy_with(options);
         let orders = SqliteOrders::open(path, readers.clone()).await?;
-        let audit = SqliteAudit(readers.clone());
+        let (audit, pins) = (SqliteAudit(readers.clone()), SqlitePins(readers.clone()));
         let (queue, incoming) = mpsc::channel(4 * GROUP);
         let writer = TaskTracker::new();
         writer.spawn(write_loop(connection, incoming));
-        Ok(Self { queue, readers, orders, audit, _writer: writer })
+        Ok(Self { queue, readers, orders, audit, pins, _writer: writer })
     }
 
     /// Has the writer do a job, and waits until it is durable.
@@ -360,6 +363,10 @@ impl Journal for SqliteJournal {
 
     fn orders(&self) -> &dyn Orders {
         &self.orders
+    }
+
+    fn pins(&self) -> &dyn Pins {
+        &self.pins
     }
 
     fn audit(&self) -> Option<&dyn AuditLog> {

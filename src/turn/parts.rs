@@ -151,8 +151,7 @@ fn make_tool(capability: &Capability) -> Result<Arc<Tool>, String> {
         strict: false,
         deferred: false,
     };
-    let contract = serde_json::to_string(capability).map_err(|error| error.to_string())?;
-    let hash = super::digest::of_bytes(contract.as_bytes()).into();
+    let hash = capability.contract_hash().into();
     Ok(Arc::new(Tool { definition: Arc::new(definition), validator, hash }))
 }
 

@@ -9,6 +9,7 @@ mod budgets;
 mod control;
 mod examples;
 mod layers;
+mod pins;
 mod resource;
 mod sizes;
 mod taint;

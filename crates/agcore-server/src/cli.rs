@@ -64,6 +64,9 @@ pub(crate) struct Global {
     /// A folder of capability catalogs in YAML; may override shipped capabilities
     #[arg(long, global = true, value_name = "DIR")]
     catalog: Vec<PathBuf>,
+    /// A folder of capability catalogs that somebody outside writes; see `agcore tools pins`
+    #[arg(long, global = true, value_name = "DIR")]
+    external_catalog: Vec<PathBuf>,
     /// A file, or a folder of files, with policy rules in YAML
     #[arg(long, global = true, value_name = "PATH")]
     policy: Vec<PathBuf>,
@@ -79,7 +82,7 @@ pub(crate) struct Global {
 enum Command {
     /// Ask a question, over a folder of files or with the tools of the catalog
     Ask(Box<ask::Ask>),
-    /// List, show and check capabilities
+    /// List, show and check capabilities; agree to those from outside
     #[command(subcommand)]
     Tools(tools::Tools),
     /// Show which intents a text has, and whether it must be looked up
@@ -139,10 +142,10 @@ pub(crate) fn run() -> ExitCode {
 async fn dispatch(global: &Global, command: Command) -> anyhow::Result<u8> {
     match command {
         Command::Ask(ask) => ask::run(global, *ask).await,
-        Command::Tools(tools) => tools::run(global, tools),
+        Command::Tools(tools) => tools::run(global, tools).await,
         Command::Intent(args) => intent::run(global, args),
         Command::Policy(policy) => policy::run(global, policy).await,
-        Command::Route(route) => route::run(global, route),
+        Command::Route(route) => route::run(global, route).await,
         Command::Approvals(approvals) => approvals::run(global, approvals).await,
         Command::Audit(audit) => audit::run(global, audit).await,
         Command::Budgets(budgets) => budgets::run(global, budgets).await,

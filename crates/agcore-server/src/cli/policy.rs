@@ -43,7 +43,7 @@ pub(crate) async fn run(global: &Global, command: Policy) -> Result<u8> {
     match command {
         Policy::Test => test(global, &files),
         Policy::Explain { request } => explain(global, &files, &request),
-        Policy::Lint => lint(global, &config, &files),
+        Policy::Lint => lint(global, &config, &files).await,
         Policy::Simulate { with, limit } => {
             let more = with.iter().map(|path| {
                 let text = fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
@@ -81,8 +81,8 @@ fn explain(global: &Global, files: &[(&str, &str)], request: &str) -> Result<u8>
     Ok(exit::OK)
 }
 
-fn lint(global: &Global, config: &Config, files: &[(&str, &str)]) -> Result<u8> {
-    let findings = Gate::load(files)?.lint(&setup::registry(global, config)?);
+async fn lint(global: &Global, config: &Config, files: &[(&str, &str)]) -> Result<u8> {
+    let findings = Gate::load(files)?.lint(&setup::registry(global, config).await?);
     if global.json {
         screen::json(&findings)?;
     } else {
@@ -95,7 +95,7 @@ fn lint(global: &Global, config: &Config, files: &[(&str, &str)]) -> Result<u8> 
 }
 
 async fn simulate(global: &Global, config: &Config, files: &[(&str, &str)], limit: u32) -> Result<u8> {
-    let (gate, registry) = (Gate::load(files)?, setup::registry(global, config)?);
+    let (gate, registry) = (Gate::load(files)?, setup::registry(global, config).await?);
     let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
     let (mut turns, mut calls, mut changed) = (0, 0, Vec::new());
     for head in runtime.turns(limit).await? {

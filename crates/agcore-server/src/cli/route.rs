@@ -46,10 +46,10 @@ fn word<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(serde_json::Value::String(text.to_owned())).map_err(|error| error.to_string())
 }
 
-pub(crate) fn run(global: &Global, command: RouteCommand) -> Result<u8> {
+pub(crate) async fn run(global: &Global, command: RouteCommand) -> Result<u8> {
     let RouteCommand::Explain(args) = command;
     let config = setup::config(global, &setup::ModelArgs::default())?;
-    let registry = setup::registry(global, &config)?;
+    let registry = setup::registry(global, &config).await?;
     let candidates = registry.candidates(&args.intent);
     if candidates.is_empty() {
         bail!("no capability serves `{}`; `agcore tools list` shows those there are", args.intent);

@@ -16,7 +16,7 @@ use agcore::{
     projection::DiskArtifacts,
     runtime::{Runtime, RuntimeBuilder},
     secret::{Known, SecretRef},
-    store::SqliteJournal,
+    store::{Journal, SqliteJournal},
     types::{Api, Region},
 };
 use anyhow::{Context, Result, bail};
@@ -76,7 +76,10 @@ pub(crate) async fn runtime(global: &Global, model: &ModelArgs) -> Result<Made> 
 pub(crate) async fn builder(global: &Global, config: &Config) -> Result<RuntimeBuilder> {
     let state = &config.paths.state_dir;
     let journal = SqliteJournal::open(&state.join("agcore.db")).await?;
+    let external = external_catalogs(global, config);
+    let pins = if external.is_empty() { Vec::new() } else { journal.pins().all().await? };
     let mut builder = Runtime::builder()
+        .pins(pins)
         .journal(Arc::new(journal))
         .artifacts(Arc::new(DiskArtifacts::new(state.join("artifacts"))))
         .limits(config.limits.clone())
@@ -86,6 +89,9 @@ pub(crate) async fn builder(global: &Global, config: &Config) -> Result<RuntimeB
     }
     for folder in catalogs(global, config) {
         builder = builder.catalog_dir(folder);
+    }
+    for folder in external {
+        builder = builder.external_catalog_dir(folder);
     }
     for (name, text) in policies(global, config)? {
         builder = builder.policy(&text, &name);
@@ -167,9 +173,21 @@ fn catalogs(global: &Global, config: &Config) -> Vec<PathBuf> {
     config.catalog.dirs.iter().chain(&global.catalog).cloned().collect()
 }
 
+fn external_catalogs(global: &Global, config: &Config) -> Vec<PathBuf> {
+    config.catalog.external.iter().chain(&global.external_catalog).cloned().collect()
+}
+
 /// The capabilities alone, for commands that need no model.
-pub(crate) fn registry(global: &Global, config: &Config) -> Result<Registry> {
+pub(crate) async fn registry(global: &Global, config: &Config) -> Result<Registry> {
     let mut builder = Registry::builder().embedded();
+    let external = external_catalogs(global, config);
+    if !external.is_empty() {
+        let journal = SqliteJournal::open(&config.paths.state_dir.join("agcore.db")).await?;
+        builder = builder.pins(journal.pins().all().await?);
+    }
+    for folder in external {
+        builder = builder.add_external_dir(folder);
+    }
     for folder in catalogs(global, config) {
         if !folder.is_dir() {
             bail!("the catalog folder `{}` is not there", folder.display());

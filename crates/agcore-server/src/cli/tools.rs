@@ -1,5 +1,7 @@
 //! `agcore tools`: list, show and check capabilities.
 
+mod pins;
+
 use std::path::Path;
 
 use agcore::{
@@ -25,12 +27,24 @@ pub(crate) enum Tools {
     },
     /// Check names, schemas and contracts, and say what to do better
     Lint,
+    /// List what comes from outside: agreed to, new, changed; with an id what changed
+    Pins {
+        /// Only this one, with its contract or what changed of it
+        id: Option<String>,
+    },
+    /// Agree to the definition of a capability from outside, as it is now
+    Approve(pins::Approve),
+    /// Take that back: the capability is held back until somebody agrees to it again
+    Withdraw(pins::Withdraw),
 }
 
-pub(crate) fn run(global: &Global, command: Tools) -> Result<u8> {
+pub(crate) async fn run(global: &Global, command: Tools) -> Result<u8> {
     let config = setup::config(global, &setup::ModelArgs::default())?;
-    let registry = setup::registry(global, &config)?;
+    let registry = setup::registry(global, &config).await?;
     match command {
+        Tools::Pins { id } => pins::list(global, &registry, id.as_deref()),
+        Tools::Approve(approve) => pins::approve(global, approve).await,
+        Tools::Withdraw(withdraw) => pins::withdraw(global, withdraw).await,
         Tools::List { filter } => list(global, &registry, filter.as_deref()),
         Tools::Show { id } => show(global, &registry, &id),
         Tools::Lint => check(global, &registry),
@@ -55,6 +69,13 @@ fn list(global: &Global, registry: &Registry, filter: Option<&str>) -> Result<u8
     }
     for quarantined in registry.quarantined() {
         screen::line(format!("quarantined: {quarantined}"));
+    }
+    for external in registry.external().iter().filter(|external| !external.standing.holds()) {
+        let id = &external.capability.id;
+        screen::line(format!(
+            "held back: {id} ({}); look at it with `agcore tools pins {id}`",
+            external.standing.as_str()
+        ));
     }
     if found.is_empty() {
         screen::line("nothing matches");

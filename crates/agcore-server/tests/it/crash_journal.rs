@@ -15,8 +15,8 @@ use agcore::{
     capability::Capability,
     runtime::Runtime,
     store::{
-        Accounts, AuditLog, Balance, Commit, Journal, Orders, RateClaim, Remembered, Reserve, Reserved, SqliteJournal,
-        StoreError, Taken, TurnHead,
+        Accounts, AuditLog, Balance, Commit, Journal, Orders, Pins, RateClaim, Remembered, Reserve, Reserved,
+        SqliteJournal, StoreError, Taken, TurnHead,
     },
     turn::{
         ApprovalAnswer, ApprovalRequest, Approver, CallStatus, Company, EndReason, Ended, Event, Recorded, TurnEnd,
@@ -119,6 +119,10 @@ impl Journal for Dying {
 
     fn orders(&self) -> &dyn Orders {
         self.journal.orders()
+    }
+
+    fn pins(&self) -> &dyn Pins {
+        self.journal.pins()
     }
 
     fn audit(&self) -> Option<&dyn AuditLog> {
