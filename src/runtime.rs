@@ -28,7 +28,7 @@ use crate::{
     store::{Order, StoreError, TurnHead, audit::Acted},
     trace::{self, Trace},
     turn::{self, ApprovalAnswer, Company, Given, Operator, Parts, Recorded, TurnError, TurnOutcome},
-    types::{CapabilityId, Pin, TurnId},
+    types::{CallId, CapabilityId, Pin, TurnId},
 };
 
 pub use builder::RuntimeBuilder;
@@ -135,6 +135,22 @@ impl Runtime {
     /// [`StoreError`] when the database fails.
     pub async fn halts(&self) -> Result<Vec<Order>, StoreError> {
         turn::halts(&self.parts).await
+    }
+
+    /// Records what a person found out about a write of unknown outcome, after its turn had ended. Who goes on from the
+    /// history of that turn is told.
+    ///
+    /// # Errors
+    /// [`TurnError::NoDoubt`] when the call is not in doubt.
+    pub async fn resolve(
+        &self,
+        id: &TurnId,
+        call: &CallId,
+        took_effect: bool,
+        receipt: Option<String>,
+        operator: Operator<'_>,
+    ) -> Result<(), TurnError> {
+        turn::resolve(&self.parts, id, call, took_effect, receipt, operator).await
     }
 
     /// Agrees to the definition of a capability from outside as this runtime read it. With `shown`, it has to be the hash

@@ -30,6 +30,7 @@ mod prompt;
 mod purse;
 mod resource;
 mod run;
+mod settle;
 mod simulate;
 mod watch;
 mod withdraw;
@@ -38,7 +39,7 @@ mod withdraw;
 mod tests;
 
 pub use approve::{decide_approval, requests};
-pub use call::{Call, CallStage};
+pub use call::{Call, CallStage, Doubt};
 pub use drive::{Company, TurnEnd, TurnOutcome, resume, run};
 pub use error::TurnError;
 pub use event::{
@@ -52,6 +53,7 @@ pub use machine::{IllegalEvent, Turn};
 pub use operate::{Act, Given, Operated, Operator, cancel, halt, halts, lift, pause, set_limits, unpause};
 pub use parts::{Parts, Shown, Tool, Toolbox, is_searchable};
 pub use phase::Phase;
+pub use settle::{Resolved, resolve};
 pub use simulate::{Changed, simulate};
 pub use step::{ModelStep, Step};
 pub use watch::{ApprovalAnswer, ApprovalRequest, Approver, Remember, Watcher};

@@ -87,6 +87,14 @@ impl Reader<'_> {
             Event::Resumed(resumed) => {
                 self.policy = resumed.policy.clone();
                 self.add(recorded, "resumed");
+                for finished in &resumed.looked_up {
+                    self.add(recorded, finished.outcome.status.as_str());
+                    self.about(&finished.call);
+                    if let Some(entry) = self.entries.last_mut() {
+                        entry.receipt.clone_from(&finished.outcome.receipt);
+                        entry.by.clone_from(&finished.settled_by);
+                    }
+                }
             }
             Event::CallsDecided(decisions) => decisions.iter().for_each(|decided| self.decided(recorded, decided)),
             Event::ApprovalDecided(approval) => self.approval(recorded, approval),
@@ -99,6 +107,7 @@ impl Reader<'_> {
                 self.about(&finished.call);
                 if let Some(entry) = self.entries.last_mut() {
                     entry.receipt.clone_from(&finished.outcome.receipt);
+                    entry.by.clone_from(&finished.settled_by);
                 }
             }
             Event::Cancelled { by } => {
@@ -112,6 +121,14 @@ impl Reader<'_> {
                 }
             }
             Event::Operated(operated) => self.operated(recorded, operated),
+            Event::Resolved(resolved) => {
+                self.add(recorded, if resolved.took_effect { "took_effect" } else { "took_no_effect" });
+                self.about(&resolved.call);
+                self.said(&resolved.by, &resolved.why);
+                if let Some(entry) = self.entries.last_mut() {
+                    entry.receipt.clone_from(&resolved.receipt);
+                }
+            }
             Event::Ended(ended) => {
                 self.add(recorded, "ended");
                 if let Some(entry) = self.entries.last_mut() {

@@ -7,13 +7,28 @@ use crate::types::{CapabilityId, ExecutionMode, SideEffect};
 /// A call whose facts cannot be asked never runs.
 pub fn lint_references(registry: &Registry) -> Vec<(CapabilityId, Finding)> {
     let of = |capability: &Capability| {
-        let named = [("facts", &capability.governance.facts), ("lookup", &capability.execution.lookup)];
-        let problems: Vec<Problem> =
-            named.into_iter().filter_map(|(key, id)| problem(registry, key, id.as_ref()?)).collect();
+        let facts = capability.governance.facts.as_ref().and_then(|id| problem(registry, "facts", id));
+        let problems: Vec<Problem> = facts.into_iter().chain(lookup_problem(capability, registry)).collect();
         let id = capability.id.clone();
         problems.into_iter().map(move |problem| (id.clone(), Finding::new(Severity::Error, problem)))
     };
     registry.iter().flat_map(|capability| of(capability)).collect()
+}
+
+/// Why a capability's look-up cannot be asked what became of a write, where it names one that cannot.
+pub fn lookup_problem(capability: &Capability, registry: &Registry) -> Option<Problem> {
+    let id = capability.execution.lookup.as_ref()?;
+    if let Some(problem) = problem(registry, "lookup", id) {
+        return Some(problem);
+    }
+    let takes_key = registry.get(id)?.input.schema.pointer("/properties/idempotency_key").is_some();
+    if !takes_key {
+        let message = format!("`lookup` names `{id}`, which does not take an `idempotency_key`");
+        return Some(Problem::new("unusable_reference", message).hint("give its input schema that property"));
+    }
+    let sends_key = capability.execution.http.as_ref().is_none_or(|http| http.idempotency_header.is_some());
+    let problem = || Problem::new("unusable_reference", "`lookup` asks by a key that the write does not send");
+    (!sends_key).then(|| problem().hint("give its `http` an `idempotency_header`"))
 }
 
 fn problem(registry: &Registry, key: &str, id: &CapabilityId) -> Option<Problem> {

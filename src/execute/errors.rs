@@ -168,6 +168,12 @@ pub fn outcome_unknown(how: &str) -> ToolError {
     )
 }
 
+/// A write was interrupted, and its look-up says that it took no effect.
+pub fn no_effect() -> ToolError {
+    let why = "it was interrupted, and a look-up says that it took no effect";
+    ToolError::new(ErrorCode::ToolFailed, why, "it may be asked for again, if it is still wanted")
+}
+
 /// The sandbox failed; `why` only goes to the trace.
 pub fn sandbox_failed(why: impl Into<String>) -> ToolError {
     ToolError::new(

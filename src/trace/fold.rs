@@ -137,6 +137,10 @@ fn remark(event: &Event) -> Option<String> {
         Event::BudgetShort(short) => Some(short.to_string()),
         Event::Cancelled { by } => Some(format!("cancelled by {by}")),
         Event::Operated(operated) => Some(operated_remark(operated)),
+        Event::Resolved(resolved) => {
+            let what = if resolved.took_effect { "took effect" } else { "took no effect" };
+            Some(format!("{} found out that {} {what}", resolved.by, resolved.call))
+        }
         Event::Resumed(_) => Some("taken up again after its driver was gone".to_owned()),
         Event::ToolsAdded(tools) => {
             let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -233,6 +237,7 @@ impl Spans<'_> {
             | Event::BudgetShort(_)
             | Event::Cancelled { .. }
             | Event::Operated(_)
+            | Event::Resolved(_)
             | Event::Ended(_) => {}
         }
     }

@@ -74,6 +74,13 @@ impl Call {
         self.decided.as_ref().map_or(SideEffect::Destructive, |decided| decided.side_effect)
     }
 
+    /// Whether nobody knows what it did, now that the process in which it ran is gone: a read or a write with a key can
+    /// be run again, another write cannot.
+    pub fn in_doubt_after_crash(&self) -> bool {
+        let again = self.decided.as_ref().is_some_and(|d| d.side_effect == SideEffect::ReadOnly || d.keyed);
+        matches!(self.stage, CallStage::Running { .. }) && !again
+    }
+
     /// The outcome, once there is one.
     pub fn outcome(&self) -> Option<&CallOutcome> {
         if let CallStage::Done(outcome) = &self.stage { Some(outcome) } else { None }
@@ -83,4 +90,13 @@ impl Call {
     pub fn tool_name(&self) -> Option<ToolName> {
         ToolName::new(&self.name).ok()
     }
+}
+
+/// A write of which nobody knows whether it took effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// The call.
+    pub call: CallId,
+    /// What was run.
+    pub capability: Option<CapabilityId>,
 }

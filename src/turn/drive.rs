@@ -17,6 +17,7 @@ use super::{
     operate, prepare,
     purse::Purse,
     resource::{self, Resources},
+    settle,
 };
 
 /// How a turn was left by its driver.
@@ -103,6 +104,9 @@ pub async fn resume(parts: &Parts, id: &TurnId, company: Company) -> Result<Turn
     // Between reading and claiming, somebody may have driven the turn on.
     log = Log::read(id, parts.clock.clone(), parts.journal.clone(), company.watcher.clone()).await?;
     log.drive_by(claim);
+    if let Some(order) = operate::stopping(parts, id).await? {
+        return Ok(TurnOutcome { turn: log.into_turn(), end: TurnEnd::Paused(Arc::new(order)) });
+    }
     let mut driver = Driver::new(parts, log, company, true);
     if let Some(halted) = driver.log.turn().paused().filter(|paused| paused.act == Act::Halted).cloned()
         && operate::halts(parts).await?.is_empty()
@@ -113,7 +117,12 @@ pub async fn resume(parts: &Parts, id: &TurnId, company: Company) -> Result<Turn
     match driver.log.turn().next() {
         Step::Done | Step::Finish(_) | Step::Paused => {}
         Step::Prepare | Step::CallModel(_) | Step::Decide(_) | Step::Execute(_) | Step::AwaitApproval(_) => {
-            driver.log.record(Event::Resumed(Resumed { by: parts.clock.fresh_id(), policy: parts.gate.version() }))?;
+            let looked_up = settle::look_up_doubts(parts, driver.log.turn()).await;
+            driver.log.record(Event::Resumed(Resumed {
+                by: parts.clock.fresh_id(),
+                policy: parts.gate.version(),
+                looked_up,
+            }))?;
             // Of two that take the turn up at once, one is refused here, before it has run anything.
             driver.commit().await?;
         }

@@ -34,6 +34,14 @@ pub enum TurnError {
         /// The turn.
         turn: TurnId,
     },
+    /// Nothing of a call has to be found out.
+    #[error("`{call}` of turn `{turn}` is not in doubt: its outcome is known, or somebody has found out already")]
+    NoDoubt {
+        /// The turn.
+        turn: TurnId,
+        /// The call.
+        call: String,
+    },
     /// A limit of a turn cannot be set so.
     #[error("{0}")]
     Limits(String),

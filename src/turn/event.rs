@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Operated;
+use super::{Operated, Resolved};
 use crate::{
     config::Limits,
     intent::IntentReport,
@@ -73,6 +73,8 @@ pub enum Event {
     Operated(Box<Operated>),
     /// The turn ended.
     Ended(Arc<Ended>),
+    /// A person found out what became of a write, after the turn had ended without knowing.
+    Resolved(Box<Resolved>),
 }
 
 impl Event {
@@ -96,6 +98,7 @@ impl Event {
             Self::Resumed(_) => "resumed",
             Self::Operated(operated) => operated.act.kind(),
             Self::Ended(_) => "ended",
+            Self::Resolved(_) => "resolved",
         }
     }
 }
@@ -412,6 +415,9 @@ pub struct CallFinished {
     pub call: CallId,
     /// The outcome.
     pub outcome: Arc<CallOutcome>,
+    /// Who found out, where the call itself did not say: its look-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled_by: Option<String>,
 }
 
 /// How a call ended. Never started, denied, rejected, cancelled and interrupted are five different things.
@@ -537,13 +543,16 @@ impl LimitKind {
 }
 
 /// A turn was taken up again after the process that drove it was gone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Resumed {
     /// Who took it up.
     pub by: String,
     /// The hash of the rules in force from then on.
     #[serde(default, skip_serializing_if = "is_default")]
     pub policy: Arc<str>,
+    /// What look-ups say of writes that ran when the driver was gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looked_up: Vec<CallFinished>,
 }
 
 /// Why a turn ended.

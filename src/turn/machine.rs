@@ -22,9 +22,9 @@ use crate::{
 };
 
 use super::{
-    ApprovalDecided, Call, CallDecided, CallFinished, CallOutcome, CallStage, CallStarted, CallStatus, EndReason,
-    Ended, Event, Exposed, Ledger, LimitKind, ModelCallStarted, ModelReplied, ModelStep, OnReject, Operated, Phase,
-    Prepared, Recorded, Started, Step, Verdict, progress::Progress,
+    ApprovalDecided, Call, CallDecided, CallFinished, CallOutcome, CallStage, CallStarted, CallStatus, Doubt,
+    EndReason, Ended, Event, Exposed, Ledger, LimitKind, ModelCallStarted, ModelReplied, ModelStep, OnReject, Operated,
+    Phase, Prepared, Recorded, Started, Step, Verdict, progress::Progress,
 };
 
 pub use legal::IllegalEvent;
@@ -65,6 +65,8 @@ pub struct Turn {
     heard: Vec<Arc<Heard>>,
     data_classes: BTreeSet<DataClass>,
     sources: Vec<Citation>,
+    /// Writes of which nobody knows whether they took effect.
+    doubts: Vec<Doubt>,
     limits_reached: Vec<LimitKind>,
     short: Option<Box<Shortfall>>,
     notified: bool,
@@ -118,6 +120,7 @@ impl Turn {
             heard: Vec::new(),
             data_classes: started.data_classes.iter().copied().collect(),
             sources: Vec::new(),
+            doubts: Vec::new(),
             limits_reached: Vec::new(),
             short: None,
             notified: false,
@@ -173,9 +176,10 @@ impl Turn {
                 self.on_limit(LimitKind::Budget);
             }
             Event::Cancelled { .. } => self.stop(EndReason::Cancelled),
-            Event::Resumed(_) => self.on_resumed(),
+            Event::Resumed(resumed) => self.on_resumed(resumed),
             Event::Operated(operated) => self.on_operated(operated),
             Event::Ended(ended) => self.ended = Some(Arc::clone(ended)),
+            Event::Resolved(resolved) => self.on_resolved(resolved),
         }
         Ok(())
     }

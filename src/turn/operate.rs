@@ -150,7 +150,11 @@ pub async fn cancel(parts: &Parts, id: &TurnId, by: &str, company: Company) -> R
     if driver.log.turn().paused().is_some() {
         driver.log.record(Operator { by, why: "to cancel it" }.did(Act::Unpaused))?;
     }
-    driver.log.record(Event::Resumed(Resumed { by: parts.clock.fresh_id(), policy: parts.gate.version() }))?;
+    driver.log.record(Event::Resumed(Resumed {
+        by: parts.clock.fresh_id(),
+        policy: parts.gate.version(),
+        looked_up: Vec::new(),
+    }))?;
     driver.log.record(Event::Cancelled { by: by.to_owned() })?;
     driver.commit().await?;
     Box::pin(driver.drive()).await
@@ -187,6 +191,21 @@ pub async fn lift(parts: &Parts, operator: Operator<'_>) -> Result<Vec<Order>, S
 pub async fn halts(parts: &Parts) -> Result<Vec<Order>, StoreError> {
     let standing = parts.journal.orders().standing().await?;
     Ok(standing.iter().filter(|order| order.command == Command::Halt).cloned().collect())
+}
+
+/// What keeps a turn from being taken up: a halt, or an order to pause that nobody has carried out.
+pub(super) async fn stopping(parts: &Parts, id: &TurnId) -> Result<Option<Operated>, StoreError> {
+    let orders = parts.journal.orders();
+    if orders.version() == 0 {
+        return Ok(None);
+    }
+    let standing = orders.standing().await?;
+    let order = standing.iter().find(|order| order.concerns(id) && order.stops());
+    Ok(order.map(|order| Operated {
+        by: order.by.clone(),
+        why: order.why.clone(),
+        act: if order.command == Command::Halt { Act::Halted } else { Act::Paused },
+    }))
 }
 
 /// Writes the event where nobody drives the turn; leaves an order for who drives it.

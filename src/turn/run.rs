@@ -18,7 +18,7 @@ use crate::{
 
 use super::{
     CallFinished, CallStage, CallStarted, CallStatus, Driver, Event, Exposed, LimitKind, Parts, Phase, TurnError,
-    decide, internal, outcome, prepare, purse, resource,
+    decide, internal, outcome, prepare, purse, resource, settle, settle::Lookup,
 };
 
 /// What came back from running one call.
@@ -27,6 +27,8 @@ struct Ran {
     attempted: Attempted,
     /// Tools that tool search found.
     found: Vec<Exposed>,
+    /// Who found out what became of it.
+    settled_by: Option<String>,
 }
 
 impl Driver<'_> {
@@ -133,7 +135,11 @@ impl Driver<'_> {
         };
         let Some((status, error)) = refused else { return Ok(capability) };
         let outcome = outcome::refused(self.parts, call, status, error);
-        self.log.record(Event::CallFinished(CallFinished { call: id.clone(), outcome: Arc::new(outcome) }))?;
+        self.log.record(Event::CallFinished(CallFinished {
+            call: id.clone(),
+            outcome: Arc::new(outcome),
+            settled_by: None,
+        }))?;
         Ok(None)
     }
 
@@ -185,7 +191,11 @@ impl Driver<'_> {
         let ready = self.log.turn().call(id).filter(|call| matches!(call.stage, CallStage::Ready));
         let Some(call) = ready else { return Ok(()) };
         let outcome = outcome::refused(self.parts, call, CallStatus::Refused, error);
-        self.log.record(Event::CallFinished(CallFinished { call: id.clone(), outcome: Arc::new(outcome) }))
+        self.log.record(Event::CallFinished(CallFinished {
+            call: id.clone(),
+            outcome: Arc::new(outcome),
+            settled_by: None,
+        }))
     }
 
     /// Journals a call as started. It and the reply that asked for it are durable before a write runs, and before a
@@ -207,6 +217,7 @@ impl Driver<'_> {
         let Some(call) = turn.call(id).filter(|call| matches!(call.stage, CallStage::Ready)) else { return Ok(None) };
         let started = turn.started();
         let key = format!("{}/{}", started.turn, id);
+        let lookup = settle::lookup_of(self.parts, turn, capability, &key);
         let job = Call {
             id: id.clone(),
             arguments: serde_json::from_str(call.effective_arguments()).unwrap_or(Value::Null),
@@ -220,6 +231,7 @@ impl Driver<'_> {
             },
             timeout: prepare::within(self.timeout_of(capability), DurationMs::from(self.time_left())),
             found: self.find_tools(capability, call.effective_arguments()),
+            lookup,
         };
         self.log.record(Event::CallStarted(CallStarted { call: id.clone(), key, reserved }))?;
         if capability.execution.side_effect.writes() || capability.execution.http.is_some() {
@@ -279,7 +291,11 @@ impl Driver<'_> {
         }
         let outcome = outcome::of(self.parts, turn, call, capability, &ran.attempted).await;
         let stored = !outcome.projection.artifact_refs.is_empty();
-        self.log.record(Event::CallFinished(CallFinished { call: ran.id, outcome: Arc::new(outcome) }))?;
+        self.log.record(Event::CallFinished(CallFinished {
+            call: ran.id,
+            outcome: Arc::new(outcome),
+            settled_by: ran.settled_by,
+        }))?;
         let mut added = ran.found;
         if stored {
             added.extend(self.artifact_reader());
@@ -310,6 +326,8 @@ struct Call {
     context: CallContext,
     timeout: DurationMs,
     found: Option<internal::Found>,
+    /// Finds out what became of it, should it not say itself.
+    lookup: Option<Lookup>,
 }
 
 async fn run_call(
@@ -320,19 +338,30 @@ async fn run_call(
     stop: CancellationToken,
     index: usize,
 ) -> (usize, Progress) {
-    let Call { id, arguments, mut context, timeout, found } = call;
+    let Call { id, arguments, mut context, timeout, found, lookup } = call;
     if let Some((output, found)) = found {
         let attempted = Attempted { result: Ok(output), attempts: 1, latency: DurationMs(0), started: true };
-        return (index, Progress::Ran(Ran { id, attempted, found }));
+        return (index, Progress::Ran(Ran { id, attempted, found, settled_by: None }));
     }
-    context.cancel = stop;
+    context.cancel = stop.clone();
+    let again = lookup.as_ref().map(|_| context.clone());
     let policy = RunPolicy { timeout, ..RunPolicy::of(&capability.execution) };
-    let attempted = match executor(parts, capability) {
+    let mut attempted = match executor(parts, capability) {
         Ok(executor) => run_one(executor.as_ref(), &arguments, context, policy).await,
         Err(error) => Attempted { result: Err(error), attempts: 0, latency: DurationMs(0), started: false },
     };
     drop(slot);
-    (index, Progress::Ran(Ran { id, attempted, found: Vec::new() }))
+    let mut settled_by = None;
+    // A turn that is stopped does not wait for a look-up: a person finds out.
+    if let (Some(lookup), Some(context)) = (lookup, again)
+        && settle::is_unknown(&attempted, capability)
+        && !stop.is_cancelled()
+        && let Some(result) = lookup.settle(parts, context).await
+    {
+        attempted.result = result;
+        settled_by = Some(lookup.name());
+    }
+    (index, Progress::Ran(Ran { id, attempted, found: Vec::new(), settled_by }))
 }
 
 /// How far work on a call has come.

@@ -7,6 +7,7 @@ mod approvals;
 mod audit;
 mod budgets;
 mod control;
+mod doubt;
 mod examples;
 mod layers;
 mod pins;

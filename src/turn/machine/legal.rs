@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::Turn;
 use crate::turn::{
-    ApprovalDecided, CallDecided, CallFinished, CallStage, Event, ModelReplied, Phase, Recorded, Verdict,
+    ApprovalDecided, Call, CallDecided, CallFinished, CallStage, Event, ModelReplied, Phase, Recorded, Verdict,
 };
 
 /// An event that cannot follow the ones before it. The state is as it was.
@@ -26,6 +26,10 @@ impl Turn {
     pub(super) fn check(&self, recorded: &Recorded) -> Result<(), &'static str> {
         if recorded.seq != self.next_seq {
             return Err("its number does not follow");
+        }
+        if let Event::Resolved(resolved) = &recorded.event {
+            let known = self.doubts.iter().any(|doubt| doubt.call == resolved.call);
+            return (known && self.ended.is_some()).then_some(()).ok_or("no call of that name is in doubt");
         }
         if self.ended.is_some() {
             return Err("the turn is over");
@@ -65,12 +69,22 @@ impl Turn {
                 room.then_some(()).ok_or("the turn has no tool call left")
             }
             Event::CallFinished(finished) => self.check_finished(finished),
+            Event::Resumed(resumed) if !self.were_running(&resumed.looked_up) => Err("it settles what did not run"),
             Event::LimitReached(_) | Event::BudgetShort(_) | Event::Cancelled { .. } | Event::Resumed(_) => {
                 (self.phase != Phase::FinalReady).then_some(()).ok_or("the turn is about to end")
             }
             Event::Operated(operated) => self.check_operated(operated),
+            Event::Resolved(_) => Err("the turn is not over"),
             Event::Ended(_) => in_phase(&[Phase::FinalReady]),
         }
+    }
+
+    /// Whether each of these is about another call that runs.
+    fn were_running(&self, finished: &[CallFinished]) -> bool {
+        let mut seen = BTreeSet::new();
+        finished.iter().all(|finished| {
+            self.call(&finished.call).is_some_and(Call::in_doubt_after_crash) && seen.insert(&finished.call)
+        })
     }
 
     fn check_open_model_call(&self, number: u32) -> Result<(), &'static str> {

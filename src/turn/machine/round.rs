@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Turn;
 use crate::{
     policy::Heard,
-    turn::{Call, CallOutcome, CallStage, CallStatus, Phase, limit},
+    turn::{Call, CallOutcome, CallStage, CallStatus, Doubt, Phase, Resolved, limit},
     types::{CapabilityId, Entry, ToolResult},
 };
 
@@ -62,6 +62,9 @@ impl Turn {
             let capability = call.capability().map_or(call.name.as_str(), CapabilityId::as_str);
             self.heard.push(Arc::new(Heard::new(call.id.as_str(), capability, outcome.projection.content.as_str())));
         }
+        if outcome.status == CallStatus::OutcomeUnknown {
+            self.doubts.push(Doubt { call: call.id.clone(), capability: call.capability().cloned() });
+        }
         self.data_classes.extend(&outcome.data_classes);
         self.sources.extend(outcome.projection.citations.iter().cloned());
         if let Some(capability) = call.capability().cloned() {
@@ -75,5 +78,15 @@ impl Turn {
         }
         let new = self.progress.observe(call.capability(), call.digest(), &outcome.result_digest);
         new && outcome.status == CallStatus::Ok
+    }
+
+    /// A person found out. Who goes on from this history is told.
+    pub(super) fn on_resolved(&mut self, resolved: &Resolved) {
+        self.doubts.retain(|doubt| doubt.call != resolved.call);
+        let Resolved { call, took_effect, receipt, by, .. } = resolved;
+        let said = if *took_effect { "took effect: do not repeat it" } else { "took no effect" };
+        let receipt = receipt.as_ref().map(|receipt| format!(" Its receipt is {receipt}.")).unwrap_or_default();
+        self.history
+            .push(Entry::Notice(format!("{by} has found out that {call}, of unknown outcome, {said}.{receipt}")));
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Turn;
 use crate::{
-    turn::{CallOutcome, CallStage, CallStatus, EndReason, LimitKind, Phase},
-    types::{MicroUsd, SideEffect},
+    turn::{CallOutcome, CallStage, CallStatus, EndReason, LimitKind, Phase, Resumed},
+    types::MicroUsd,
 };
 
 impl Turn {
@@ -54,30 +54,32 @@ impl Turn {
     }
 
     /// What ran when the process died: reads and keyed writes run again, any other write is of unknown outcome.
-    pub(super) fn on_resumed(&mut self) {
+    pub(super) fn on_resumed(&mut self, resumed: &Resumed) {
         if self.model_call.as_ref().is_some_and(|call| call.hosted_write) {
             self.stopping = Some(EndReason::OutcomeUnknown);
             let reserved = self.close_model_call();
             self.ledger.commit_model(reserved, None);
             return self.enter(Phase::FinalReady);
         }
+        for finished in &resumed.looked_up {
+            self.on_call_finished(finished);
+        }
         let mut unknown = false;
         for call in &mut self.calls {
             let CallStage::Running { reserved, .. } = call.stage else { continue };
-            let safe = call.decided.as_ref().is_some_and(|d| d.side_effect == SideEffect::ReadOnly || d.keyed);
-            if safe {
+            if call.in_doubt_after_crash() {
+                self.ledger.commit_tool(reserved, reserved);
+                let why = "the process ended while this call ran; whether it took effect is not known";
+                let outcome = CallOutcome::not_run(&call.id, CallStatus::OutcomeUnknown, why);
+                call.stage = CallStage::Done(Arc::new(outcome));
+                unknown = true;
+            } else {
                 self.ledger.commit_tool(reserved, MicroUsd::ZERO);
                 self.tool_calls = self.tool_calls.saturating_sub(1);
                 if let Some(count) = call.capability().and_then(|id| self.calls_of.get_mut(id)) {
                     *count = count.saturating_sub(1);
                 }
                 call.stage = CallStage::Ready;
-            } else {
-                self.ledger.commit_tool(reserved, reserved);
-                let why = "the process ended while this call ran; whether it took effect is not known";
-                let outcome = CallOutcome::not_run(&call.id, CallStatus::OutcomeUnknown, why);
-                call.stage = CallStage::Done(Arc::new(outcome));
-                unknown = true;
             }
         }
         if unknown {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 use super::Turn;
-use crate::turn::{Call, Ended, Exposed, Ledger, LimitKind, Operated, Phase, Prepared, Started, prepare};
+use crate::turn::{Call, Doubt, Ended, Exposed, Ledger, LimitKind, Operated, Phase, Prepared, Started, prepare};
 
 /// What the rest of agcore may read of a turn.
 impl Turn {
@@ -148,6 +148,11 @@ impl Turn {
     /// The sources that tools named.
     pub fn sources(&self) -> &[Citation] {
         &self.sources
+    }
+
+    /// The writes of which nobody knows whether they took effect, and nobody has found out since.
+    pub fn doubts(&self) -> &[Doubt] {
+        &self.doubts
     }
 
     /// The limits that were reached.

@@ -58,11 +58,11 @@ fn any_event(turn: &Turn, choice: u8) -> Event {
         3 => Event::CallStarted(CallStarted { call, key: "k".into(), reserved: MicroUsd::ZERO }),
         4 => {
             let outcome = outcome(&call, CallStatus::Ok, "done");
-            Event::CallFinished(CallFinished { call, outcome: Arc::new(outcome) })
+            Event::CallFinished(CallFinished { call, outcome: Arc::new(outcome), settled_by: None })
         }
         5 => Event::LimitReached(LimitKind::WallTime),
         6 => Event::Cancelled { by: "me".into() },
-        7 => Event::Resumed(Resumed { by: "me".into(), policy: Arc::default() }),
+        7 => Event::Resumed(Resumed { by: "me".into(), policy: Arc::default(), looked_up: vec![] }),
         8 => Event::ApprovalDecided(Box::new(ApprovalDecided {
             call,
             digest: "digest of call_1".into(),
@@ -115,7 +115,7 @@ proptest! {
         for cut in 1..whole.journal.len() {
             let mut again = World::resume(seed, &whole.journal[..cut]);
             if again.turn.phase() != Phase::FinalReady {
-                again.record(Event::Resumed(Resumed { by: "test".into(), policy: Arc::default() }));
+                again.record(Event::Resumed(Resumed { by: "test".into(), policy: Arc::default(), looked_up: vec![] }));
             }
             again.run();
             assert_paired(again.turn.history());

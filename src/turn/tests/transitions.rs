@@ -40,7 +40,11 @@ fn start(world: &mut World, call: &CallId) {
 
 fn finish(world: &mut World, call: &CallId, status: CallStatus, content: &str) {
     let outcome = outcome(call, status, content);
-    world.record(Event::CallFinished(CallFinished { call: call.clone(), outcome: Arc::new(outcome) }));
+    world.record(Event::CallFinished(CallFinished {
+        call: call.clone(),
+        outcome: Arc::new(outcome),
+        settled_by: None,
+    }));
 }
 
 #[test]
@@ -112,7 +116,7 @@ fn the_worst_score_of_a_turn_is_kept() {
         start(&mut world, &call);
         let mut done = outcome(&call, CallStatus::Ok, "text");
         (done.untrusted, done.injection_score) = (true, score);
-        world.record(Event::CallFinished(CallFinished { call, outcome: Arc::new(done) }));
+        world.record(Event::CallFinished(CallFinished { call, outcome: Arc::new(done), settled_by: None }));
     }
     assert_eq!(world.turn.injection_score(), 870);
 }
@@ -224,7 +228,7 @@ fn time_spent_waiting_for_a_person_or_down_is_not_counted() {
     let later = Recorded {
         seq: world.turn.next_seq(),
         at: Timestamp::from_ms(900_000_000),
-        event: Event::Resumed(Resumed { by: "me".into(), policy: Arc::default() }),
+        event: Event::Resumed(Resumed { by: "me".into(), policy: Arc::default(), looked_up: vec![] }),
     };
     world.turn.apply(&later).unwrap();
     assert_eq!(world.turn.active(), before);
@@ -243,7 +247,7 @@ fn a_write_that_ran_when_the_process_died_is_of_unknown_outcome_and_is_not_repea
         call_model(&mut world, reply(&["a"], "", Stop::ToolCalls));
         world.record(Event::CallsDecided(vec![decided(&id(1), side_effect, keyed, Verdict::Run)]));
         start(&mut world, &id(1));
-        world.record(Event::Resumed(Resumed { by: "me".into(), policy: Arc::default() }));
+        world.record(Event::Resumed(Resumed { by: "me".into(), policy: Arc::default(), looked_up: vec![] }));
         let expected = if repeated { Step::Execute(vec![id(1)]) } else { Step::Finish(EndReason::OutcomeUnknown) };
         assert_eq!(world.turn.next(), expected, "{side_effect} keyed={keyed}");
     }

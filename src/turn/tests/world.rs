@@ -257,7 +257,7 @@ impl World {
         *self.effects.entry(call.to_string()).or_default() += 1;
         let status = if self.roll(&format!("ok {call}"), 5) == 0 { CallStatus::Error } else { CallStatus::Ok };
         let outcome = outcome(&call, status, &format!("result of {call}"));
-        self.record(Event::CallFinished(CallFinished { call, outcome: Arc::new(outcome) }));
+        self.record(Event::CallFinished(CallFinished { call, outcome: Arc::new(outcome), settled_by: None }));
     }
 
     fn approve(&mut self, call: &CallId) {

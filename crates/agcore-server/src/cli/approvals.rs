@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use agcore::{
     runtime::Runtime,
-    store::TurnState,
+    store::{TurnHead, TurnState},
     turn::{ApprovalAnswer, ApprovalRequest, Remember},
 };
 use anyhow::{Context, Result, bail};
@@ -97,7 +97,8 @@ fn pattern_of(text: &str) -> Result<Map<String, Value>> {
 
 async fn waiting(runtime: &Runtime) -> Result<Vec<ApprovalRequest>> {
     let mut all = Vec::new();
-    for head in runtime.turns(10_000).await?.into_iter().filter(|head| head.state == TurnState::Waiting) {
+    let may_wait = |head: &TurnHead| matches!(head.state, TurnState::Waiting | TurnState::Paused);
+    for head in runtime.turns(10_000).await?.into_iter().filter(may_wait) {
         let turn = agcore::turn::Turn::fold(&runtime.journal(&head.turn).await?)?;
         all.extend(runtime.waiting(&turn));
     }

@@ -156,6 +156,7 @@ impl Watcher for Shown {
             | Event::Cancelled { .. }
             | Event::Resumed(_)
             | Event::Operated(_)
+            | Event::Resolved(_)
             | Event::Ended(_) => {}
         }
     }

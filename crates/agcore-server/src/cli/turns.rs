@@ -2,10 +2,10 @@
 
 use agcore::{
     store::TurnState,
-    turn::{Company, Given, Operator, TurnEnd, TurnOutcome},
-    types::TurnId,
+    turn::{Company, Doubt, EndReason, Given, Operator, TurnEnd, TurnOutcome},
+    types::{CallId, TurnId},
 };
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use serde_json::{Map, Value};
 
@@ -18,6 +18,9 @@ pub(crate) enum Turns {
         /// At most this many
         #[arg(long, default_value_t = 20)]
         limit: u32,
+        /// Only the writes of which nobody knows whether they took effect
+        #[arg(long)]
+        doubts: bool,
     },
     /// Show the events of a turn's journal (private: not redacted)
     Show {
@@ -50,6 +53,22 @@ pub(crate) enum Turns {
         #[arg(long = "set", value_name = "KEY=VALUE", required = true)]
         set: Vec<String>,
     },
+    /// Say what became of a write of unknown outcome, once you have found out; `turns list --doubts` shows those there are
+    Resolve {
+        #[command(flatten)]
+        who: Who,
+        /// The call; may be left out when only one is in doubt
+        call: Option<String>,
+        /// It took effect
+        #[arg(long, required_unless_present = "no_effect", conflicts_with = "no_effect")]
+        took_effect: bool,
+        /// It took no effect
+        #[arg(long)]
+        no_effect: bool,
+        /// The receipt: an order number, a message id
+        #[arg(long)]
+        receipt: Option<String>,
+    },
     /// End a turn that waits, or that another process drives
     Cancel {
         /// The turn, its trace, or the beginning of either
@@ -75,11 +94,15 @@ pub(crate) struct Who {
 
 pub(crate) async fn run(global: &Global, command: Turns) -> Result<u8> {
     match command {
-        Turns::List { limit } => list(global, limit).await,
+        Turns::List { limit, doubts: false } => list(global, limit).await,
+        Turns::List { limit, doubts: true } => doubts(global, limit).await,
         Turns::Show { turn } => show(global, &turn).await,
         Turns::Resume { turn, yes, by, model } => resume(global, &turn, yes, by, &model).await,
         Turns::Pause { who } => pause(global, &who).await,
         Turns::Limit { who, set } => limit(global, &who, &set).await,
+        Turns::Resolve { who, call, took_effect, no_effect: _, receipt } => {
+            resolve(global, &who, call.as_deref(), took_effect, receipt).await
+        }
         Turns::Cancel { turn, by } => cancel(global, &turn, by).await,
     }
 }
@@ -103,6 +126,29 @@ async fn list(global: &Global, limit: u32) -> Result<u8> {
                 screen::line(format!("    waits: {} {} {}", request.call, request.capability, request.arguments));
             }
         }
+    }
+    Ok(exit::OK)
+}
+
+async fn doubts(global: &Global, limit: u32) -> Result<u8> {
+    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
+    let mut found = Vec::new();
+    let unknown = EndReason::OutcomeUnknown.as_str();
+    for head in runtime.turns(limit).await?.into_iter().filter(|head| head.reason.as_deref() == Some(unknown)) {
+        let turn = agcore::turn::Turn::fold(&runtime.journal(&head.turn).await?)?;
+        found.extend(turn.doubts().iter().map(|doubt| (head.turn.clone(), doubt.clone())));
+    }
+    if global.json {
+        let document = |(turn, doubt): &(TurnId, Doubt)| serde_json::json!({"turn": turn, "call": doubt.call, "capability": doubt.capability});
+        screen::json(&found.iter().map(document).collect::<Vec<_>>())?;
+        return Ok(exit::OK);
+    }
+    if found.is_empty() {
+        screen::line("nothing is in doubt");
+    }
+    for (turn, doubt) in &found {
+        let capability = doubt.capability.as_ref().map_or("", |capability| capability.as_str());
+        screen::line(format!("{turn}  {}  {capability}; say with `agcore turns resolve`", doubt.call));
     }
     Ok(exit::OK)
 }
@@ -176,6 +222,36 @@ fn limits_of(set: &[String]) -> Result<Map<String, Value>> {
     set.iter().map(pair).collect()
 }
 
+async fn resolve(
+    global: &Global,
+    who: &Who,
+    call: Option<&str>,
+    took_effect: bool,
+    receipt: Option<String>,
+) -> Result<u8> {
+    let by = operator(global, who.by.clone())?;
+    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
+    let head = runtime.find(&who.turn).await?;
+    let turn = agcore::turn::Turn::fold(&runtime.journal(&head.turn).await?)?;
+    let call = match (call, turn.doubts()) {
+        (Some(call), _) => CallId::new(call)?,
+        (None, [doubt]) => doubt.call.clone(),
+        (None, []) => bail!("nothing of turn `{}` is in doubt", head.turn),
+        (None, many) => {
+            let calls: Vec<&str> = many.iter().map(|doubt| doubt.call.as_str()).collect();
+            bail!("several calls are in doubt, name one: {}", calls.join(", "))
+        }
+    };
+    runtime.resolve(&head.turn, &call, took_effect, receipt, Operator { by: &by, why: &who.why }).await?;
+    if global.json {
+        screen::json(&serde_json::json!({"turn": head.turn, "call": call, "took_effect": took_effect, "by": by}))?;
+    } else {
+        let what = if took_effect { "took effect" } else { "took no effect" };
+        screen::line(format!("{call} of {} {what}, {by} says", head.turn));
+    }
+    Ok(exit::OK)
+}
+
 fn told(global: &Global, turn: &TurnId, what: &str, given: Given) -> Result<u8> {
     if global.json {
         screen::json(&serde_json::json!({"turn": turn, "order": what, "done": given == Given::Done}))?;
@@ -205,7 +281,6 @@ async fn cancel(global: &Global, name: &str, by: Option<String>) -> Result<u8> {
 
 /// The exit code of a turn. An answer that had to cite and found nothing to cite is none.
 pub(crate) fn code(outcome: &TurnOutcome) -> u8 {
-    use agcore::turn::EndReason;
     let must_cite = outcome.turn.prepared().is_some_and(|prepared| prepared.report.require_citations);
     match &outcome.end {
         TurnEnd::Waiting(_) | TurnEnd::Paused(_) => exit::WAITING,

@@ -28,7 +28,7 @@ const WAITS: i32 = 4;
 
 /// Where the program is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kill {
+pub(super) enum Kill {
     /// The model was asked for its reply of this number (from 0) and has sent this many bytes of it.
     Reply(usize, usize),
     /// The service got the request and took effect, but has not answered.
@@ -37,7 +37,7 @@ enum Kill {
 
 /// How the model asks for the three calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+pub(super) enum Shape {
     /// One a reply.
     Rounds,
     /// All in one reply.
@@ -65,7 +65,7 @@ impl Shape {
     }
 
     /// How many replies the turn takes.
-    fn replies(self) -> usize {
+    pub(super) fn replies(self) -> usize {
         match self {
             Self::Rounds => 4,
             Self::Batch => 2,
@@ -117,14 +117,14 @@ fn catalog(root: &str, kill: Option<Kill>) -> String {
 }
 
 /// A server, and a folder with catalog and state for the program.
-struct World {
-    provider: FakeProvider,
+pub(super) struct World {
+    pub(super) provider: FakeProvider,
     folder: TempDir,
     api: &'static str,
 }
 
 impl World {
-    async fn new(shape: Shape, api: &'static str, kill: Option<Kill>) -> Self {
+    pub(super) async fn new(shape: Shape, api: &'static str, kill: Option<Kill>) -> Self {
         let provider = FakeProvider::start(shape.script(kill)).await;
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("catalog")).unwrap();
@@ -136,7 +136,7 @@ impl World {
         self.folder.path()
     }
 
-    fn command(&self, arguments: &[&str], with_model: bool) -> Command {
+    pub(super) fn command(&self, arguments: &[&str], with_model: bool) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_agcore"));
         command.env_clear().env("HOME", self.path()).current_dir(self.path()).kill_on_drop(true);
         command.args(["--json", "--quiet", "--state-dir", "state", "--catalog", "catalog"]).args(arguments);
@@ -157,7 +157,7 @@ impl World {
     }
 
     /// Runs the program until the server holds a request back, and kills it.
-    async fn crash(&self) {
+    pub(super) async fn crash(&self) {
         let mut child = self.ask().spawn().unwrap();
         let held = tokio::select! {
             () = self.provider.release().arrived(1) => true,
@@ -170,14 +170,14 @@ impl World {
         self.provider.release().open();
     }
 
-    async fn turn(&self) -> String {
+    pub(super) async fn turn(&self) -> String {
         let (_, turns) = self.output(&["turns", "list"], false).await;
         let turns = turns.as_array().unwrap();
         assert_eq!(turns.len(), 1);
         turns.first().unwrap()["turn"].as_str().unwrap().to_owned()
     }
 
-    async fn journal(&self, turn: &str) -> Vec<Recorded> {
+    pub(super) async fn journal(&self, turn: &str) -> Vec<Recorded> {
         let (_, events) = self.output(&["turns", "show", turn], false).await;
         serde_json::from_str(&events.to_string()).unwrap()
     }
@@ -195,13 +195,13 @@ impl World {
     }
 
     /// How many requests each service got, and how many of them took effect.
-    fn services(&self) -> Vec<(usize, usize)> {
+    pub(super) fn services(&self) -> Vec<(usize, usize)> {
         let effects = self.provider.effects();
         SERVICES.iter().map(|name| (effects.requests(name), effects.count(name))).collect()
     }
 }
 
-fn read(output: &Output) -> (i32, Value) {
+pub(super) fn read(output: &Output) -> (i32, Value) {
     let code = output.status.code().unwrap();
     assert!([ANSWERED, NO_ANSWER, WAITS].contains(&code), "{}", String::from_utf8_lossy(&output.stderr));
     (code, serde_json::from_slice(&output.stdout).unwrap())
@@ -216,7 +216,7 @@ fn finished(journal: &[Recorded]) -> BTreeSet<String> {
 }
 
 /// The calls that are journalled as started and have no outcome.
-fn in_flight(journal: &[Recorded]) -> BTreeSet<String> {
+pub(super) fn in_flight(journal: &[Recorded]) -> BTreeSet<String> {
     let call = |recorded: &Recorded| {
         if let Event::CallStarted(started) = &recorded.event { Some(started.call.to_string()) } else { None }
     };

@@ -34,22 +34,22 @@ use tokio::sync::Notify;
 const BUDGET: &str = "budgets: [{id: all, scope: all, window: total, usd: 1}]";
 
 /// The tools. Calls are named after them.
-const READ: &str = "orders.get_by_id";
-const KEYED: &str = "orders.set_label";
-const PLAIN: &str = "email.send_message";
+pub(super) const READ: &str = "orders.get_by_id";
+pub(super) const KEYED: &str = "orders.set_label";
+pub(super) const PLAIN: &str = "email.send_message";
 
 /// On which side of an append a driver ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub(super) enum Side {
     Before,
     After,
 }
 
 /// A journal whose user is gone at the nth append (from 1).
 #[derive(Debug)]
-struct Dying {
+pub(super) struct Dying {
     journal: SqliteJournal,
-    appends: AtomicUsize,
+    pub(super) appends: AtomicUsize,
     at: Option<(usize, Side)>,
     dead: Notify,
 }
@@ -143,12 +143,12 @@ fn company() -> Company {
 }
 
 /// The calls of each reply before the answer.
-type Rounds = &'static [&'static [&'static str]];
+pub(super) type Rounds = &'static [&'static [&'static str]];
 
 const SHAPES: [Rounds; 3] = [&[&[READ], &[KEYED], &[PLAIN]], &[&[READ, KEYED, PLAIN]], &[&[PLAIN, READ, KEYED]]];
 
 /// The replies, the first `skip` left out: a model that is asked again says the same again.
-fn replies(rounds: Rounds, skip: usize) -> Vec<ScriptedReply> {
+pub(super) fn replies(rounds: Rounds, skip: usize) -> Vec<ScriptedReply> {
     let call = |name: &str| {
         Part::Call(FunctionCall {
             provider_id: format!("id of {name}"),
@@ -162,14 +162,14 @@ fn replies(rounds: Rounds, skip: usize) -> Vec<ScriptedReply> {
 }
 
 #[derive(Debug, Default)]
-struct Services {
+pub(super) struct Services {
     read: Arc<ScriptedTool>,
-    keyed: Arc<ScriptedTool>,
-    plain: Arc<ScriptedTool>,
+    pub(super) keyed: Arc<ScriptedTool>,
+    pub(super) plain: Arc<ScriptedTool>,
 }
 
 impl Services {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { keyed: Arc::new(ScriptedTool::new().honours_keys()), ..Self::default() }
     }
 
@@ -187,14 +187,19 @@ impl Services {
 }
 
 /// One life of the program: new parts over the database that is there.
-struct Life {
-    runtime: Runtime,
-    journal: Arc<Dying>,
+pub(super) struct Life {
+    pub(super) runtime: Runtime,
+    pub(super) journal: Arc<Dying>,
     model: Arc<ScriptedModel>,
 }
 
 impl Life {
-    async fn begin(db: &Path, services: &Services, script: Vec<ScriptedReply>, at: Option<(usize, Side)>) -> Self {
+    pub(super) async fn begin(
+        db: &Path,
+        services: &Services,
+        script: Vec<ScriptedReply>,
+        at: Option<(usize, Side)>,
+    ) -> Self {
         let journal = SqliteJournal::open(db).await.unwrap();
         let journal = Arc::new(Dying { journal, appends: AtomicUsize::new(0), at, dead: Notify::new() });
         let model = Arc::new(ScriptedModel::new(script).priced(Some(MicroUsd::new(700))));
@@ -220,8 +225,8 @@ impl Life {
         Self { runtime, journal, model }
     }
 
-    /// Waits for the turn, or for the death of its driver: then it is dropped where it stands.
-    async fn live(&self, turn: impl Future<Output = Result<TurnOutcome, TurnError>>) -> Option<TurnOutcome> {
+    /// Waits for the work, or for the death of who does it: then it is dropped where it stands.
+    pub(super) async fn live<T>(&self, turn: impl Future<Output = Result<T, TurnError>>) -> Option<T> {
         tokio::select! {
             outcome = turn => Some(outcome.unwrap()),
             () = self.journal.dead.notified() => None,
@@ -238,15 +243,15 @@ impl Life {
 }
 
 /// What a journal says.
-struct Known {
-    replies: usize,
+pub(super) struct Known {
+    pub(super) replies: usize,
     /// The calls that were started, and those that have an outcome.
     started: Vec<String>,
     finished: Vec<String>,
 }
 
 impl Known {
-    fn of(journal: &[Recorded]) -> Self {
+    pub(super) fn of(journal: &[Recorded]) -> Self {
         let mut known = Self { replies: 0, started: Vec::new(), finished: Vec::new() };
         let mut names = Vec::new();
         for recorded in journal {

@@ -4,5 +4,7 @@
 mod budgets;
 mod control;
 mod crash;
+mod crash_approvals;
 mod crash_journal;
+mod crash_workers;
 mod pdf_worker;
