@@ -62,7 +62,7 @@ pub enum StoreError {
         why: String,
     },
     /// The database file cannot be used.
-    #[error("cannot open the database `{path}`: {source}")]
+    #[error("cannot open the database `{path}`")]
     Open {
         /// The file.
         path: String,

@@ -228,7 +228,7 @@ fn answer(question: &str, results: &[&ToolResult]) -> (String, Vec<Citation>) {
         let Some(passage) = passages.get(sentence.passage) else { continue };
         text.push_str("\n> ");
         let start = text.chars().count();
-        text.push_str(&sentence.text.split_whitespace().collect::<Vec<_>>().join(" "));
+        text.push_str(&sentence.text);
         let end = text.chars().count();
         text.push_str(&format!("\n> — {}\n", passage.label()));
         citations.push(Citation {

@@ -13,6 +13,9 @@ use super::{FilesError, Passage, Workspace};
 const DEFAULT_RESULTS: u64 = 6;
 const MAX_RESULTS: u64 = 20;
 
+/// What is said when nothing matches. The query is not repeated: what its words stand in would look like a find.
+const NOTHING: &str = "[No passage of the folder matches.]";
+
 /// Searches the passages of a [`Workspace`].
 ///
 /// Arguments: `query` (text), `max_results` (1 to 20, 6 when absent), `path_glob` (as in `.gitignore`). One text block and one
@@ -36,7 +39,7 @@ impl FileSearch {
         let glob = arguments.get("path_glob").and_then(Value::as_str).filter(|glob| !glob.trim().is_empty());
         let found = self.workspace.search(query, most, glob).await.map_err(|error| failed(&error))?;
         if found.is_empty() {
-            return Ok(ToolOutput::text(format!("No passage of the folder matches `{query}`.")));
+            return Ok(ToolOutput::text(NOTHING));
         }
         Ok(ToolOutput {
             content: (1..).zip(&found).map(|(number, passage)| Content::Text(block(number, passage))).collect(),

@@ -43,7 +43,7 @@ impl Default for WorkerLimits {
 #[non_exhaustive]
 pub enum WorkerError {
     /// It could not be started.
-    #[error("the PDF worker `{program}` cannot be started: {source}")]
+    #[error("the PDF worker `{program}` cannot be started")]
     Start {
         /// The program.
         program: String,

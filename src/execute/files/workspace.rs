@@ -87,7 +87,7 @@ pub struct IndexReport {
 #[non_exhaustive]
 pub enum FilesError {
     /// It is not there, or may not be read.
-    #[error("the folder `{}` cannot be read: {source}", .path.display())]
+    #[error("the folder `{}` cannot be read", .path.display())]
     Missing {
         /// The folder.
         path: PathBuf,

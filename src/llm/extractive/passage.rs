@@ -12,14 +12,15 @@ pub(super) struct Passage {
 
 /// The passages of a result. `[n] path:start-end` or `[n] https://…` on a line of its own begins a numbered one (what
 /// file and web search project); text before the first, or without any, is one passage of the call itself. Fences that
-/// mark untrusted text are left out.
+/// mark untrusted text are left out, and sentences in brackets, in which a tool speaks of itself.
 pub(super) fn read(result: &ToolResult) -> Vec<Passage> {
     let own = || Passage { source: CitationSource::Call(result.name.clone()), title: None, text: String::new() };
     let (mut passages, mut current) = (Vec::new(), own());
     for line in result.content.lines().take_while(|line| *line != "Sources:") {
+        let of_the_tool = is_mark(line) || (is_note(line) && matches!(current.source, CitationSource::Call(_)));
         if let Some((source, title)) = header(line) {
             passages.push(std::mem::replace(&mut current, Passage { source, title, text: String::new() }));
-        } else if !is_mark(line) {
+        } else if !of_the_tool {
             current.text.push_str(line);
             current.text.push('\n');
         }
@@ -65,6 +66,11 @@ fn is_mark(line: &str) -> bool {
     let line = line.trim();
     let fence = line.starts_with("<untrusted ") || line.starts_with("</untrusted ");
     fence || (line.ends_with(']') && (line.starts_with("[…") || line.starts_with("[whole result:")))
+}
+
+/// A line in which a tool speaks of itself, not of what it found.
+fn is_note(line: &str) -> bool {
+    line.starts_with('[') && line.trim_end().ends_with(".]")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::Passage;
+use crate::text::sentence::sentences;
 
 /// A sentence and the passage it stands in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +35,9 @@ pub(super) fn best_sentences(question: &str, passages: &[Passage], limit: usize)
     let sentences: Vec<Sentence> = passages
         .iter()
         .enumerate()
-        .flat_map(|(passage, it)| split(&it.text).into_iter().map(move |text| Sentence { passage, text }))
+        .flat_map(|(passage, it)| {
+            sentences(&it.text).into_iter().map(move |text| Sentence { passage, text: on_one_line(text) })
+        })
         .collect();
     let bags: Vec<HashSet<String>> = sentences.iter().map(|it| terms(&it.text).into_iter().collect()).collect();
     let weights = weights(&asked, &bags);
@@ -43,21 +46,33 @@ pub(super) fn best_sentences(question: &str, passages: &[Passage], limit: usize)
     for (at, (sentence, bag)) in sentences.iter().zip(&bags).enumerate() {
         let own = share(&asked, &weights, bag);
         let around = passage_terms.get(sentence.passage).map_or(0.0, |bag| share(&asked, &weights, bag));
-        // Very short lines (headings) and very long ones (tables) say less per word.
-        let length = sentence.text.chars().count();
-        let shape = if length < 25 {
-            0.6
-        } else if length > 600 {
-            0.7
-        } else {
-            1.0
-        };
         if own > 0.0 {
-            scored.push((shape * (own + 0.3 * around), at));
+            scored.push((shape(&sentence.text) * (own + 0.3 * around), at));
         }
     }
     scored.sort_by(|(a, left), (b, right)| b.total_cmp(a).then(left.cmp(right)));
     select(&scored, sentences, limit)
+}
+
+/// A sentence without its line breaks: a blank stands for each, but for those inside Chinese.
+fn on_one_line(sentence: &str) -> String {
+    sentence.lines().map(str::trim).fold(String::with_capacity(sentence.len()), |mut joined, line| {
+        let chinese = joined.ends_with(is_cjk) && line.starts_with(is_cjk);
+        if !joined.is_empty() && !chinese {
+            joined.push(' ');
+        }
+        joined + line
+    })
+}
+
+/// How much a piece of text says for each of its words, by its form. A heading names what is said below it.
+fn shape(text: &str) -> f64 {
+    match text.chars().count() {
+        _ if text.starts_with('#') || text.starts_with("```") => 0.4,
+        0..25 => 0.6,
+        25..=600 => 1.0,
+        _ => 0.7,
+    }
 }
 
 /// The best that are not much worse than the very best, each text once.
@@ -136,53 +151,4 @@ fn stem(word: &str) -> String {
 /// Whether a character belongs to a script written without blanks.
 pub(super) fn is_cjk(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}')
-}
-
-/// The sentences of a passage. List items and table rows are sentences of their own; lines of running text are joined.
-fn split(text: &str) -> Vec<String> {
-    let (mut sentences, mut paragraph) = (Vec::new(), String::new());
-    let flush = |paragraph: &mut String, sentences: &mut Vec<String>| {
-        for sentence in sentences_of(paragraph) {
-            sentences.push(sentence);
-        }
-        paragraph.clear();
-    };
-    for line in text.lines() {
-        let line = line.trim();
-        let starts_block =
-            line.starts_with(['-', '*', '|', '#', '>']) || line.starts_with(|c: char| c.is_ascii_digit());
-        if line.is_empty() || starts_block {
-            flush(&mut paragraph, &mut sentences);
-        }
-        if !line.is_empty() {
-            if !paragraph.is_empty() && !paragraph.ends_with(is_cjk) {
-                paragraph.push(' ');
-            }
-            paragraph.push_str(line);
-        }
-    }
-    flush(&mut paragraph, &mut sentences);
-    sentences
-}
-
-/// A paragraph cut after full stops; pieces too short to say anything stay with the one before.
-fn sentences_of(paragraph: &str) -> Vec<String> {
-    let mut sentences: Vec<String> = Vec::new();
-    for piece in paragraph.split_sentence_bounds() {
-        let mut rest = piece;
-        while !rest.is_empty() {
-            let end = rest.find(['。', '！', '？', '；']).map_or(rest.len(), |at| at + '。'.len_utf8());
-            let (sentence, next) = rest.split_at_checked(end).unwrap_or((rest, ""));
-            let trimmed = sentence.trim();
-            match sentences.last_mut() {
-                Some(last) if trimmed.chars().count() < 12 => {
-                    last.push_str(sentence.trim_end());
-                }
-                Some(_) | None if trimmed.is_empty() => {}
-                Some(_) | None => sentences.push(trimmed.to_owned()),
-            }
-            rest = next;
-        }
-    }
-    sentences
 }

@@ -85,6 +85,18 @@ fn it_quotes_what_fits_with_its_source_and_says_what_it_is() {
 }
 
 #[test]
+fn a_heading_or_a_block_of_code_is_quoted_only_where_nothing_says_more() {
+    let content = "[1] budgets.md:1-9\n# What a budget is\n\nA budget bounds what turns may spend together.\n\n```sh\nagcore budgets list # every budget\n```\n";
+    let quotes = |content: &str| -> Vec<String> {
+        let entries = [user("What is a budget?"), results(content)];
+        let reply = Extractive::new().reply(&request(vec![search()]), &entries);
+        reply.text_and_citations().1.into_iter().filter_map(|citation| citation.quote).collect()
+    };
+    assert_eq!(quotes(content), ["A budget bounds what turns may spend together."]);
+    assert_eq!(quotes("[1] budgets.md:1-1\n# What a budget is\n"), ["# What a budget is"]);
+}
+
+#[test]
 fn it_answers_chinese_in_chinese() {
     let content = "[1] 手册.md:5-6\n退款申请需要在七天内提交。审批由财务部门完成，通常需要三个工作日。\n[2] 其他.md:1-1\n天气很好。\n";
     let reply =

@@ -119,7 +119,8 @@ fn tell(report: &IndexReport, progress: &screen::Progress) {
         ));
     }
     if !report.skipped.is_empty() && report.read > 0 {
-        progress.keep(&format!("{} files were skipped:", report.skipped.len()));
+        let were = if report.skipped.len() == 1 { "file was" } else { "files were" };
+        progress.keep(&format!("{} {were} skipped:", report.skipped.len()));
         for skipped in report.skipped.iter().take(SKIPPED_SHOWN) {
             progress.keep(&format!("  {}: {}", skipped.path, skipped.reason));
         }

@@ -1,6 +1,7 @@
 //! Tests of the real program.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod ask;
 mod budgets;
 mod control;
 mod crash;
