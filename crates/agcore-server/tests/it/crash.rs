@@ -79,6 +79,12 @@ impl Shape {
     }
 }
 
+/// What the turns pay from, and what the model costs: a cent for a thousand tokens of output.
+const CONFIG: &str = "[quotas]\nfiles = ['quotas.yaml']\n[prices]\nfiles = ['prices.yaml']\n";
+const QUOTAS: &str = "budgets: [{id: all, scope: all, window: total, usd: 1}]";
+const PRICES: &str =
+    "compatible: {as_of: '2026-12-01', source: a test, models: [{model: m, rates: {input: 1, output: 10}}]}";
+
 fn catalog(root: &str, kill: Option<Kill>) -> String {
     let url = |name: &'static str| {
         let fault = if kill == Some(Kill::Service(name)) { "?fault=stall" } else { "" };
@@ -92,6 +98,7 @@ fn catalog(root: &str, kill: Option<Kill>) -> String {
     input_schema: {{ order: string }}
     mode: runtime_function
     risk_class: internal_read
+    cost_usd: 0.001
     http: {{ method: POST, url: \"{}\" }}
   - id: shop.label
     intent: orders.set_label
@@ -100,6 +107,7 @@ fn catalog(root: &str, kill: Option<Kill>) -> String {
     mode: runtime_function
     risk_class: idempotent_write
     idempotency_key_required: true
+    cost_usd: 0.002
     http: {{ method: POST, url: \"{}\", idempotency_header: Idempotency-Key }}
   - id: shop.mail
     intent: email.send_message
@@ -108,6 +116,7 @@ fn catalog(root: &str, kill: Option<Kill>) -> String {
     mode: runtime_function
     risk_class: business_write
     side_effect: non_idempotent_write
+    cost_usd: 0.004
     http: {{ method: POST, url: \"{}\" }}
 ",
         url("read"),
@@ -129,7 +138,17 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("catalog")).unwrap();
         fs::write(folder.path().join("catalog/shop.yaml"), catalog(&provider.root_url(), kill)).unwrap();
+        for (name, text) in [("agcore.toml", CONFIG), ("quotas.yaml", QUOTAS), ("prices.yaml", PRICES)] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
         Self { provider, folder, api }
+    }
+
+    /// What of the budget is spent and set aside, in micro-dollars.
+    async fn books(&self) -> (u64, u64) {
+        let (_, shown) = self.output(&["budgets", "show", "all"], false).await;
+        let sum = |key: &str| shown.pointer(&format!("/accounts/0/{key}")).and_then(Value::as_u64).unwrap();
+        (sum("spent_micro_usd"), sum("reserved_micro_usd"))
     }
 
     fn path(&self) -> &Path {
@@ -239,6 +258,8 @@ async fn killed_and_resumed(shape: Shape, api: &'static str, kill: Kill, answer:
     let turn = world.turn().await;
     let journal = world.journal(&turn).await;
     let (done, running, before) = (finished(&journal), in_flight(&journal), world.services());
+    let (spent_before, reserved) = world.books().await;
+    assert!(reserved > 0, "a turn that was killed leaves what it had set aside");
     let (code, document) = world.resume(&turn).await;
     let context = format!("{shape:?} {api} {kill:?}: {document:#}");
 
@@ -277,6 +298,10 @@ async fn killed_and_resumed(shape: Shape, api: &'static str, kill: Kill, answer:
         assert_eq!(&document["answer"], answer, "{context}");
     }
     assert_eq!(world.provider.violations(), Vec::<String>::new(), "{context}");
+    let (_, trace) = world.output(&["traces", "show", &turn], false).await;
+    let spent = trace.pointer("/cost/total").and_then(Value::as_u64).unwrap();
+    assert!(spent >= spent_before && spent > 0, "{context}");
+    assert_eq!(world.books().await, (spent, 0), "the account differs from the ledger: {context}");
 }
 
 async fn all_kills(shape: Shape, api: &'static str) {
