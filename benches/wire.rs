@@ -14,15 +14,14 @@ use std::{hint::black_box, sync::Arc};
 
 use agcore::{
     llm::{
-        Conversation, Dialect, HttpModel, HttpModelConfig, Model, ModelRequest, Profile, Reading, SseParser, Target,
-        ToolDef,
-        provider::{OpenAiChat, OpenAiResponses},
+        Conversation, Dialect, HttpModel, HttpModelConfig, Model, ModelError, ModelRequest, Profile, Reading,
+        SseParser, Target, ToolDef, provider,
     },
     net::{HttpClient, HttpConfig},
     types::{Api, Entry, Reply, ToolResult, UserPart},
 };
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 fn tools(count: usize) -> Vec<Arc<ToolDef>> {
@@ -48,30 +47,67 @@ fn tools(count: usize) -> Vec<Arc<ToolDef>> {
     (0..count).map(tool).collect()
 }
 
+/// Every wire format, with the provider that is asked through it.
+const WIRES: [(Api, &str); 7] = [
+    (Api::Responses, "openai"),
+    (Api::Chat, "openai"),
+    (Api::Messages, "anthropic"),
+    (Api::GenerateContent, "gemini"),
+    (Api::Interactions, "gemini"),
+    (Api::Conversations, "mistral"),
+    (Api::Generation, "aliyun"),
+];
+
 fn target(api: Api) -> Target {
-    Target::new(Profile::by_name("openai").unwrap(), api, "gpt-5.6".parse().unwrap()).unwrap()
+    let (_, provider) = WIRES.into_iter().find(|(wire, _)| *wire == api).unwrap();
+    let profile = Profile::by_name(provider).unwrap();
+    Target::new(profile, api, profile.default_model.clone().unwrap()).unwrap()
 }
 
 fn dialect(api: Api) -> Box<dyn Dialect> {
-    match api {
-        Api::Chat => Box::<OpenAiChat>::default(),
-        _ => Box::<OpenAiResponses>::default(),
-    }
+    provider::dialect(api).unwrap()
 }
 
-fn call_body(at: usize) -> String {
-    json!({"id": format!("resp_{at}"), "status": "completed", "output": [
-        {"id": format!("fc_{at}"), "type": "function_call", "status": "completed", "arguments": format!("{{\"id\":{at}}}"),
-         "call_id": format!("call_{at}"), "name": "records_get_1"}],
-        "usage": {"input_tokens": 100, "output_tokens": 20, "total_tokens": 120}})
+fn call_id(at: usize) -> String {
+    format!("call{at:05}")
+}
+
+/// A reply with one call.
+fn call_body(api: Api, at: usize) -> String {
+    let (id, name, arguments) = (call_id(at), "records_get_1", format!("{{\"id\":{at}}}"));
+    let object = json!({"id": at});
+    let function = json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [function]});
+    let choice = json!([{"index": 0, "message": message, "finish_reason": "tool_calls"}]);
+    let usage = json!({"input_tokens": 100, "output_tokens": 20, "total_tokens": 120});
+    match api {
+        Api::Responses => json!({"id": format!("resp_{at}"), "status": "completed", "usage": usage, "output": [{
+            "id": format!("fc_{at}"), "type": "function_call", "status": "completed", "arguments": arguments,
+            "call_id": id, "name": name}]}),
+        Api::Chat => json!({"id": "c", "choices": choice, "usage": {"prompt_tokens": 100, "completion_tokens": 20}}),
+        Api::Messages => json!({"id": "msg_1", "type": "message", "role": "assistant", "stop_reason": "tool_use",
+            "content": [{"type": "tool_use", "id": id, "name": name, "input": object}], "usage": usage}),
+        Api::GenerateContent => {
+            json!({"responseId": "r", "candidates": [{"finishReason": "STOP", "content": {"role": "model",
+            "parts": [{"functionCall": {"id": id, "name": name, "args": object}, "thoughtSignature": "Cg=="}]}}]})
+        }
+        Api::Interactions => json!({"id": "v1_1", "status": "requires_action", "steps": [
+            {"type": "function_call", "id": id, "name": name, "arguments": object}]}),
+        Api::Conversations => {
+            json!({"conversation_id": "conv_1", "outputs": [{"object": "entry", "type": "function.call",
+            "id": format!("fc_{at}"), "tool_call_id": id, "name": name, "arguments": arguments}]})
+        }
+        Api::Generation => json!({"request_id": "g", "output": {"choices": choice}, "usage": usage}),
+        Api::Local => unreachable!("no wire"),
+    }
     .to_string()
 }
 
 fn step(target: &Target, at: usize) -> [Entry; 2] {
-    let reply = OpenAiResponses::default().parse(call_body(at).as_bytes(), &Reading::of((*target.origin).clone()));
-    let provider_id = format!("call_{at}");
-    let result =
-        ToolResult { provider_id, name: "records.get_1".to_owned(), content: format!("ok {at}"), is_error: false };
+    let api = target.origin.api;
+    let reply = dialect(api).parse(call_body(api, at).as_bytes(), &Reading::of((*target.origin).clone()));
+    let (provider_id, name) = (call_id(at), "records.get_1".to_owned());
+    let result = ToolResult { provider_id, name, content: format!("ok {at}"), is_error: false };
     [Entry::Reply(Arc::new(reply.unwrap())), Entry::Results(vec![result])]
 }
 
@@ -82,7 +118,7 @@ fn long(target: &Target, items: usize) -> Vec<Entry> {
 
 fn build(c: &mut Criterion) {
     let mut group = c.benchmark_group("build");
-    for api in [Api::Responses, Api::Chat] {
+    for (api, _) in WIRES {
         let (target, dialect) = (target(api), dialect(api));
         let request = ModelRequest { tools_defs: tools(100), ..ModelRequest::default() };
         let entries = long(&target, 200);
@@ -125,68 +161,204 @@ fn build(c: &mut Criterion) {
     }
 }
 
-fn bodies() -> Vec<(Api, &'static str, String)> {
-    let text = "The quick brown fox jumps over the lazy dog, and \"quotes\" it.\n".repeat(400);
-    let calls: Vec<_> = (0..4)
-        .map(|at| json!({"id": format!("fc_{at}"), "type": "function_call", "status": "completed", "arguments": "{\"i\":1}", "call_id": format!("call_{at}"), "name": "noop"}))
-        .collect();
-    let usage = json!({"input_tokens": 100, "output_tokens": 20, "total_tokens": 120, "output_tokens_details": {"reasoning_tokens": 4}});
-    let message = json!({"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": text, "annotations": []}]});
-    let chat = json!({"id": "c", "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}});
-    vec![
-        (
-            Api::Responses,
-            "four calls",
-            json!({"id": "r", "status": "completed", "output": calls, "usage": usage}).to_string(),
-        ),
-        (
-            Api::Responses,
-            "a long text",
-            json!({"id": "r", "status": "completed", "output": [message], "usage": usage}).to_string(),
-        ),
-        (Api::Chat, "a long text", chat.to_string()),
-    ]
+const LINE: &str = "The quick brown fox jumps over the lazy dog, and \"quotes\" it.\n";
+
+/// A reply of one long text.
+fn text_body(api: Api) -> String {
+    let text = LINE.repeat(400);
+    let usage = json!({"input_tokens": 100, "output_tokens": 20, "total_tokens": 120});
+    let choice = json!([{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]);
+    match api {
+        Api::Responses => json!({"id": "r", "status": "completed", "usage": usage, "output": [{"type": "message", "id": "m",
+            "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": text, "annotations": []}]}]}),
+        Api::Chat => json!({"id": "c", "choices": choice, "usage": {"prompt_tokens": 1, "completion_tokens": 1}}),
+        Api::Messages => json!({"id": "msg_1", "type": "message", "role": "assistant", "stop_reason": "end_turn",
+            "content": [{"type": "text", "text": text}], "usage": usage}),
+        Api::GenerateContent => json!({"responseId": "r", "candidates": [{"finishReason": "STOP",
+            "content": {"role": "model", "parts": [{"text": text}]}}]}),
+        Api::Interactions => json!({"id": "v1_1", "status": "completed", "steps": [
+            {"type": "model_output", "content": [{"type": "text", "text": text}]}]}),
+        Api::Conversations => json!({"conversation_id": "conv_1", "outputs": [{"object": "entry", "type": "message.output",
+            "id": "m", "role": "assistant", "content": text}]}),
+        Api::Generation => json!({"request_id": "g", "output": {"choices": choice}, "usage": usage}),
+        Api::Local => unreachable!("no wire"),
+    }
+    .to_string()
 }
 
 fn parse(c: &mut Criterion) {
     let mut group = c.benchmark_group("parse");
-    for (api, what, body) in bodies() {
+    for (api, _) in WIRES {
         let (reading, dialect) = (Reading::of((*target(api).origin).clone()), dialect(api));
-        group.throughput(Throughput::Bytes(body.len() as u64));
-        group.bench_function(format!("{api}: {what}, {} bytes", body.len()), |b| {
-            b.iter(|| dialect.parse(black_box(body.as_bytes()), &reading).unwrap());
+        for (what, body) in [("a call", call_body(api, 7)), ("a long text", text_body(api))] {
+            group.throughput(Throughput::Bytes(body.len() as u64));
+            group.bench_function(format!("{api}: {what}, {} bytes", body.len()), |b| {
+                b.iter(|| dialect.parse(black_box(body.as_bytes()), &reading).unwrap());
+            });
+        }
+        let bodies: Vec<String> = recorded(api).into_iter().filter(|(streamed, _)| !streamed).map(|it| it.1).collect();
+        if bodies.is_empty() {
+            continue;
+        }
+        let size: usize = bodies.iter().map(String::len).sum();
+        group.throughput(Throughput::Bytes(size as u64));
+        group.bench_function(format!("{api}: {} recorded bodies, {size} bytes", bodies.len()), |b| {
+            b.iter(|| {
+                bodies.iter().for_each(|body| drop(black_box(dialect.parse(black_box(body.as_bytes()), &reading))));
+            });
         });
     }
 }
 
-fn fold_all(dialect: &dyn Dialect, reading: &Reading, sse: &[u8]) -> Reply {
+fn fold_all(dialect: &dyn Dialect, reading: &Reading, sse: &[u8]) -> Result<Reply, ModelError> {
     let (mut parser, mut fold) = (SseParser::new(), dialect.fold(reading.clone()));
     for piece in sse.chunks(1400) {
         parser.push(piece, |event| fold.push(event, &())).unwrap();
     }
-    fold.finish().unwrap()
+    parser.end(|event| fold.push(event, &()));
+    fold.finish()
+}
+
+/// A stream of one text, or of the arguments of one call, in so many pieces.
+fn stream(api: Api, pieces: usize, of_a_call: bool) -> String {
+    let begun: Vec<Value> = match (api, of_a_call) {
+        (Api::Responses, true) => vec![json!({"type": "response.output_item.added", "output_index": 0, "item": {
+            "type": "function_call", "id": "fc_1", "call_id": "call00001", "name": "f", "arguments": ""}})],
+        (Api::Responses, false) => vec![json!({"type": "response.output_item.added", "output_index": 0, "item": {
+            "type": "message", "id": "m", "role": "assistant", "content": []}})],
+        (Api::Messages, true) => vec![
+            json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "content": []}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {
+                "type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}}),
+        ],
+        (Api::Messages, false) => vec![
+            json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "content": []}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        ],
+        (Api::Interactions, true) => vec![json!({"event_type": "step.start", "index": 0, "step": {
+            "type": "function_call", "id": "c1", "name": "f"}})],
+        (Api::Interactions, false) => {
+            vec![json!({"event_type": "step.start", "index": 0, "step": {"type": "model_output"}})]
+        }
+        (Api::Chat | Api::GenerateContent | Api::Conversations | Api::Generation | Api::Local, _) => Vec::new(),
+    };
+    let delta = |at: usize| {
+        let piece = match (of_a_call, at) {
+            (false, _) => " lorem",
+            (true, 0) => "{\"text\":\"",
+            (true, at) if at + 1 == pieces => "\"}",
+            (true, _) => " lorem",
+        };
+        let call = json!([{"index": 0, "id": if at == 0 { "call00001" } else { "" }, "type": "function",
+            "function": {"name": if at == 0 { "f" } else { "" }, "arguments": piece}}]);
+        let message = if of_a_call { json!({"tool_calls": call}) } else { json!({"content": piece}) };
+        match (api, of_a_call) {
+            (Api::Responses, _) => {
+                json!({"type": if of_a_call { "response.function_call_arguments.delta" } else { "response.output_text.delta" },
+                "sequence_number": at, "item_id": "m", "output_index": 0, "content_index": 0, "delta": piece})
+            }
+            (Api::Messages, true) => json!({"type": "content_block_delta", "index": 0,
+                "delta": {"type": "input_json_delta", "partial_json": piece}}),
+            (Api::Messages, false) => json!({"type": "content_block_delta", "index": 0,
+                "delta": {"type": "text_delta", "text": piece}}),
+            // Calls come whole there.
+            (Api::GenerateContent, _) => json!({"responseId": "r", "modelVersion": "m",
+                "candidates": [{"content": {"role": "model", "parts": [{"text": piece}]}}]}),
+            (Api::Interactions, true) => json!({"event_type": "step.delta", "index": 0,
+                "delta": {"type": "arguments_delta", "arguments": piece}}),
+            (Api::Interactions, false) => json!({"event_type": "step.delta", "index": 0,
+                "delta": {"type": "text", "text": piece}}),
+            (Api::Conversations, true) => {
+                json!({"type": "function.call.delta", "id": "fc_1", "tool_call_id": "abc123def",
+                "name": "f", "output_index": 0, "arguments": piece})
+            }
+            (Api::Conversations, false) => json!({"type": "message.output.delta", "id": "m", "role": "assistant",
+                "output_index": 0, "content_index": 0, "content": piece}),
+            (Api::Generation, _) => {
+                json!({"request_id": "g", "output": {"choices": [{"message": message, "finish_reason": "null"}]}})
+            }
+            (Api::Chat | Api::Local, _) => json!({"id": "c", "object": "chat.completion.chunk",
+                "choices": [{"index": 0, "delta": message, "finish_reason": null}]}),
+        }
+    };
+    let ended = match api {
+        Api::Responses => json!({"type": "response.completed", "response": {"status": "completed", "output": []}}),
+        Api::Chat | Api::Local => json!({"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}),
+        Api::Messages => json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+        Api::GenerateContent => json!({"responseId": "r", "candidates": [{"finishReason": "STOP"}]}),
+        Api::Interactions => json!({"event_type": "interaction.completed", "interaction": {"status": "completed"}}),
+        Api::Conversations => json!({"type": "conversation.response.done"}),
+        Api::Generation => json!({"output": {"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}}),
+    };
+    let events = begun.into_iter().chain((0..pieces).map(delta)).chain([ended]);
+    events.map(|event| format!("data: {event}\n\n")).collect()
 }
 
 fn fold(c: &mut Criterion) {
     let mut group = c.benchmark_group("fold");
-    let delta = |api| match api {
-        Api::Chat => {
-            json!({"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": " lorem"}, "finish_reason": null}]})
-        }
-        _ => {
-            json!({"type": "response.output_text.delta", "sequence_number": 7, "item_id": "m", "output_index": 0, "content_index": 0, "delta": " lorem"})
-        }
-    };
-    for api in [Api::Responses, Api::Chat] {
-        let mut sse: String = (0..1000).map(|_| format!("event: e\ndata: {}\n\n", delta(api))).collect();
-        let end = json!({"type": "response.completed", "response": {"status": "completed", "output": []}});
-        sse.push_str(&format!("data: {end}\n\ndata: [DONE]\n\n"));
+    for (api, _) in WIRES {
         let (reading, dialect) = (Reading::of((*target(api).origin).clone()), dialect(api));
-        group.throughput(Throughput::Bytes(sse.len() as u64));
-        group.bench_function(format!("{api}: 1000 deltas"), |b| {
-            b.iter(|| fold_all(dialect.as_ref(), &reading, black_box(sse.as_bytes())));
+        for (what, pieces, of_a_call) in [
+            ("a text in 1000 pieces", 1_000, false),
+            ("a text in 10000 pieces", 10_000, false),
+            ("arguments in 10000 pieces", 10_000, true),
+        ] {
+            let sse = stream(api, pieces, of_a_call);
+            group.throughput(Throughput::Bytes(sse.len() as u64));
+            group.bench_function(format!("{api}: {what}"), |b| {
+                b.iter(|| fold_all(dialect.as_ref(), &reading, black_box(sse.as_bytes())).unwrap());
+            });
+        }
+        let streams: Vec<String> = recorded(api).into_iter().filter(|(streamed, _)| *streamed).map(|it| it.1).collect();
+        if streams.is_empty() {
+            continue;
+        }
+        let size: usize = streams.iter().map(String::len).sum();
+        group.throughput(Throughput::Bytes(size as u64));
+        group.bench_function(format!("{api}: {} recorded streams, {size} bytes", streams.len()), |b| {
+            b.iter(|| {
+                for sse in &streams {
+                    drop(black_box(fold_all(dialect.as_ref(), &reading, black_box(sse.as_bytes()))));
+                }
+            });
         });
     }
+}
+
+/// The replies of the recordings in this format, each with whether it is a stream; none where there are no recordings.
+fn recorded(api: Api) -> Vec<(bool, String)> {
+    let words: &[&str] = match api {
+        Api::Responses => &["responses"],
+        Api::Chat => &["chat_completions", "agents"],
+        Api::Messages => &["messages"],
+        Api::GenerateContent => &["generate_content"],
+        Api::Interactions => &["interactions"],
+        Api::Conversations => &["conversations"],
+        Api::Generation => &["dashscope_generation"],
+        Api::Local => &[],
+    };
+    let here = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let folders = ["../shared", "../../shared"].map(|up| here.join(up).join("traffic/dev"));
+    let Some(folder) = folders.into_iter().find(|path| path.is_dir()) else { return Vec::new() };
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let mut all = Vec::new();
+    for path in paths {
+        let file: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        for exchange in file["exchanges"].as_array().unwrap() {
+            let kind = exchange["api"].as_str().or(file["api"].as_str()).unwrap_or_default();
+            let response = &exchange["response"];
+            if !words.contains(&kind) || response["status"].as_u64().is_some_and(|status| status >= 400) {
+                continue;
+            }
+            match (response["sse"].as_str(), &response["body"]) {
+                (Some(sse), _) => all.push((true, sse.to_owned())),
+                (None, body @ Value::Object(_)) => all.push((false, body.to_string())),
+                (None, _) => {}
+            }
+        }
+    }
+    all
 }
 
 /// A server on loopback, in a thread of its own, that answers every request with the same body.
@@ -214,7 +386,7 @@ fn server(body: String) -> std::net::SocketAddr {
 }
 
 fn call(c: &mut Criterion) {
-    let address = server(call_body(1));
+    let address = server(call_body(Api::Responses, 1));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let config = HttpModelConfig {
         base_url: format!("http://{address}/v1").parse().ok(),
