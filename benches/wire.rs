@@ -107,7 +107,7 @@ fn step(target: &Target, at: usize) -> [Entry; 2] {
     let api = target.origin.api;
     let reply = dialect(api).parse(call_body(api, at).as_bytes(), &Reading::of((*target.origin).clone()));
     let (provider_id, name) = (call_id(at), "records.get_1".to_owned());
-    let result = ToolResult { provider_id, name, content: format!("ok {at}"), is_error: false };
+    let result = ToolResult { provider_id, name, content: format!("ok {at}"), is_error: false, images: Vec::new() };
     [Entry::Reply(Arc::new(reply.unwrap())), Entry::Results(vec![result])]
 }
 

@@ -82,7 +82,9 @@ fn weigh(entry: &Entry) -> usize {
                 item.raw.as_ref().map_or_else(|| item.parts.iter().map(weigh_part).sum(), |raw| raw.get().len())
             })
             .sum(),
-        Entry::Results(results) => results.iter().map(|result| result.content.len() + 16).sum(),
+        Entry::Results(results) => {
+            results.iter().map(|result| result.content.len() + 16 + IMAGE_WEIGHT * result.images.len()).sum()
+        }
         Entry::Notice(text) => text.len(),
     }
 }

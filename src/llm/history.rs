@@ -65,7 +65,8 @@ fn pair(calls: &[FunctionCall], results: Vec<ToolResult>, mended: &mut Vec<Entry
 fn orphan(result: ToolResult, mended: &mut Vec<Entry>, repairs: &mut Vec<String>) {
     repairs.push(format!("the result `{}` of `{}` had no call; it became text", result.provider_id, result.name));
     let text = format!("An earlier call of `{}`, no longer shown, returned:\n{}", result.name, result.content);
-    mended.push(Entry::User(vec![UserPart::Text(text)]));
+    let images = result.images.into_iter().map(|url| UserPart::Image { url });
+    mended.push(Entry::User(std::iter::once(UserPart::Text(text)).chain(images).collect()));
 }
 
 /// The result of a call of which nothing else is known.
@@ -81,7 +82,13 @@ fn synthetic(call: &FunctionCall) -> ToolResult {
         Ok(id) => error.for_model(&id),
         Err(_) => error.to_string(),
     };
-    ToolResult { provider_id: call.provider_id.clone(), name: call.name.clone(), content, is_error: true }
+    ToolResult {
+        provider_id: call.provider_id.clone(),
+        name: call.name.clone(),
+        content,
+        is_error: true,
+        images: Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -115,6 +115,9 @@ pub struct ApiProfile {
     /// What call ids look like.
     #[serde(default)]
     pub call_ids: CallIds,
+    /// Whether the result of a tool may hold images.
+    #[serde(default)]
+    pub result_images: bool,
     /// Whether a tool message carries the tool's name.
     #[serde(default)]
     pub name_in_result: bool,

@@ -84,6 +84,7 @@ mod tests {
             name: (*name).into(),
             content: "ok".into(),
             is_error: false,
+            images: Vec::new(),
         };
         Entry::Results(ids.iter().map(result).collect())
     }

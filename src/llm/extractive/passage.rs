@@ -89,6 +89,7 @@ mod tests {
             name: "file.search".to_owned(),
             content: content.to_owned(),
             is_error: false,
+            images: Vec::new(),
         };
         let file = |path: &str, lines| CitationSource::File { path: path.to_owned(), lines: Some(lines) };
         let passage = |source, title: Option<&str>, text: &str| Passage {

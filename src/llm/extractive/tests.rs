@@ -34,7 +34,13 @@ fn user(text: &str) -> Entry {
 
 fn results(content: &str) -> Entry {
     let (provider_id, name) = ("extract_1".to_owned(), "file.search".to_owned());
-    Entry::Results(vec![ToolResult { provider_id, name, content: content.to_owned(), is_error: false }])
+    Entry::Results(vec![ToolResult {
+        provider_id,
+        name,
+        content: content.to_owned(),
+        is_error: false,
+        images: Vec::new(),
+    }])
 }
 
 const FOUND: &str = "[1] docs/spec.md:12-19
@@ -126,6 +132,7 @@ fn a_failed_tool_is_named_and_never_quoted() {
         name: "file.search".to_owned(),
         content: "the cup was won by nobody".to_owned(),
         is_error: true,
+        images: Vec::new(),
     }]);
     let reply = Extractive::new().reply(&request(vec![search()]), &[user("Who won the cup?"), failed]);
     let (text, _) = reply.text_and_citations();

@@ -32,6 +32,7 @@ fn result(id: &str) -> ToolResult {
         name: format!("tool_{id}"),
         content: format!("done {id}"),
         is_error: false,
+        images: Vec::new(),
     }
 }
 

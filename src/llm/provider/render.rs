@@ -1,6 +1,8 @@
 //! Parts of a reply as text, for a provider that did not issue them.
 
-use crate::types::{Citation, CitationSource, HostedKind, HostedOutput, HostedStatus};
+use std::borrow::Cow;
+
+use crate::types::{Citation, CitationSource, HostedKind, HostedOutput, HostedStatus, ToolResult};
 
 /// How much of a hosted tool's own output goes along, in characters.
 const MAX_OUTPUT_CHARS: usize = 8_000;
@@ -51,5 +53,14 @@ fn source_as_text(citation: &Citation) -> String {
     match &citation.title {
         Some(title) => format!("{title}: {place}"),
         None => place,
+    }
+}
+
+/// The text of a result for a provider that takes no images in it.
+pub(super) fn without_images(result: &ToolResult) -> Cow<'_, str> {
+    match result.images.len() {
+        0 => Cow::Borrowed(&result.content),
+        1 => Cow::Owned(format!("{}\n[an image that belongs to this result is not shown]", result.content)),
+        count => Cow::Owned(format!("{}\n[{count} images that belong to this result are not shown]", result.content)),
     }
 }

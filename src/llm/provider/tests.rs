@@ -196,6 +196,7 @@ fn fifty_tools() -> Vec<u8> {
             name: call.name.clone(),
             content: "ok".to_owned(),
             is_error: false,
+            images: Vec::new(),
         };
         let items = vec![Item::local(Part::Call(call))];
         let origin = (*target.origin).clone();

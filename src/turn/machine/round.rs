@@ -24,7 +24,13 @@ impl Turn {
                 Ok(outcome) => outcome.projection.content,
                 Err(outcome) => outcome.projection.content.clone(),
             };
-            results.push(ToolResult { provider_id: call.provider_id, name: call.name, content, is_error });
+            results.push(ToolResult {
+                provider_id: call.provider_id,
+                name: call.name,
+                content,
+                is_error,
+                images: Vec::new(),
+            });
         }
         self.history.push(Entry::Results(results));
         self.rounds += 1;

@@ -8,7 +8,7 @@ use super::{
     super::{
         super::{arguments, dialect::Target, json, names::NameMap},
         openai_response::{call_id, wire_name},
-        render::hosted_as_text,
+        render::{hosted_as_text, without_images},
     },
     block::WireBlock,
 };
@@ -164,6 +164,7 @@ fn results(out: &mut Vec<u8>, results: &[ToolResult], past: &[Entry], target: &T
     let may_grow = !open_uses(past, target).is_empty();
     let mut blocks = Vec::new();
     for result in results {
+        let text = without_images(result);
         separate(&mut blocks);
         json::put(&mut blocks, "{\"type\":\"tool_result\"");
         json::text_field(&mut blocks, "tool_use_id", &call_id(&result.provider_id, own.is_some(), target));
@@ -173,12 +174,15 @@ fn results(out: &mut Vec<u8>, results: &[ToolResult], past: &[Entry], target: &T
         if result.is_error {
             json::put(&mut blocks, ",\"is_error\":true");
         }
-        if may_grow {
+        let shown = !result.images.is_empty() && target.api.result_images;
+        if may_grow || shown {
             json::put(&mut blocks, ",\"content\":[");
-            blocks.extend_from_slice(&text_block(&result.content));
+            let mut content = text_block(if shown { &result.content } else { &text });
+            result.images.iter().filter(|_| shown).for_each(|url| image(&mut content, url));
+            blocks.extend_from_slice(&content);
             blocks.push(b']');
         } else {
-            json::text_field(&mut blocks, "content", &result.content);
+            json::text_field(&mut blocks, "content", &text);
         }
         blocks.push(b'}');
     }

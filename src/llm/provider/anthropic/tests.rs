@@ -43,7 +43,7 @@ pub(super) fn user(text: &str) -> Entry {
 
 pub(super) fn result(id: &str, name: &str, content: &str) -> ToolResult {
     let text = str::to_owned;
-    ToolResult { provider_id: text(id), name: text(name), content: text(content), is_error: false }
+    ToolResult { provider_id: text(id), name: text(name), content: text(content), is_error: false, images: Vec::new() }
 }
 
 fn wire(request: &ModelRequest, target: &Target, entries: Vec<Entry>) -> Result<(Value, Wire), WireError> {

@@ -69,6 +69,7 @@ fn a_whole_request_looks_like_this() {
             name: "orders.find".to_owned(),
             content: "none".to_owned(),
             is_error: false,
+            images: Vec::new(),
         }]),
     ];
     let wire = DashScope::default().build(&request, &target(), &mut Conversation::from(entries)).unwrap();

@@ -169,8 +169,8 @@ fn generation_config(
     Ok(config)
 }
 
-/// Gemini 3 takes a level, 2.5 a number of tokens. The words stand for the numbers that Google's own OpenAI-compatible
-/// endpoint gives them (ai.google.dev/gemini-api/docs/openai).
+/// Gemini 3 takes a level, 2.5 a number of tokens (google-genai 3.6.1). For 2.5 the words stand for the numbers that
+/// Google's OpenAI-compatible endpoint gave them in 2025 (ai.google.dev/gemini-api/docs/openai); a number is sent as it is.
 fn thinking(effort: &str, generation: Generation) -> Value {
     if let Ok(budget) = effort.parse::<i64>() {
         return json!({"thinkingBudget": budget});

@@ -10,7 +10,10 @@ use super::{
         json::{self, Raw, Str},
         names::NameMap,
     },
-    super::{openai_response::wire_name, render::hosted_as_text},
+    super::{
+        openai_response::wire_name,
+        render::{hosted_as_text, without_images},
+    },
     generation::Generation,
     part::{WireCall, WirePart},
     view,
@@ -124,16 +127,21 @@ fn user_part(content: &mut Content<'_>, part: &UserPart) {
         json::text_field(out, "fileUri", url);
         return json::put(out, "}}");
     };
-    match data.split_once(";base64,") {
-        Some((mime, base64)) => {
-            let out = content.part();
-            json::put(out, "{\"inlineData\":{\"mimeType\":");
-            json::string(out, mime.split(';').next().unwrap_or(mime));
-            json::text_field(out, "data", base64);
-            json::put(out, "}}");
-        }
-        None => content.text("[an image that cannot be sent: its data is not base64]"),
+    if data.contains(";base64,") {
+        inline(content.part(), url);
+    } else {
+        content.text("[an image that cannot be sent: its data is not base64]");
     }
+}
+
+/// A part of the data in a `data:` address.
+fn inline(out: &mut Vec<u8>, url: &str) {
+    let data = url.strip_prefix("data:").unwrap_or(url);
+    let (mime, base64) = data.split_once(";base64,").unwrap_or(("image/png", data));
+    json::put(out, "{\"inlineData\":{\"mimeType\":");
+    json::string(out, mime.split(';').next().unwrap_or(mime));
+    json::text_field(out, "data", base64);
+    json::put(out, "}}");
 }
 
 /// The type of an image by the end of its address; `fileData` wants one.
@@ -243,8 +251,22 @@ fn write_result(out: &mut Vec<u8>, result: &ToolResult, reply: Option<&Reply>, t
     }
     // The response has to be an object; `output` and `error` are what the models are used to.
     json::put(out, if result.is_error { ",\"response\":{\"error\":" } else { ",\"response\":{\"output\":" });
-    json::string(out, &result.content);
-    json::put(out, "}}}");
+    let shows = target.api.result_images && Generation::of(target.origin.model.as_str()) == Generation::Three;
+    let images: Vec<&String> = result.images.iter().filter(|url| shows && url.contains(";base64,")).collect();
+    let text =
+        if images.len() == result.images.len() { result.content.as_str().into() } else { without_images(result) };
+    json::string(out, &text);
+    json::put(out, "}");
+    if !images.is_empty() {
+        // From Gemini 3 on a response may hold media (ai.google.dev, 2026-08).
+        json::put(out, ",\"parts\":[");
+        for (at, url) in images.into_iter().enumerate() {
+            json::put(out, if at > 0 { "," } else { "" });
+            inline(out, url);
+        }
+        json::put(out, "]");
+    }
+    json::put(out, "}}");
 }
 
 /// Name and id of an own call as they are on the wire.

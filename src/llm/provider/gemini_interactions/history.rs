@@ -9,7 +9,7 @@ use super::super::{
     },
     gemini::mime_of,
     openai_response::{call_id, wire_name},
-    render::hosted_as_text,
+    render::{hosted_as_text, without_images},
 };
 use crate::types::{Entry, FunctionCall, Part, Reply, ToolResult, UserPart};
 
@@ -147,7 +147,7 @@ fn write_result(out: &mut Vec<u8>, result: &ToolResult, own: Option<&Reply>, tar
     json::text_field(out, "call_id", &call_id(&result.provider_id, own.is_some(), target));
     let name = own.and_then(|reply| called(reply, &result.provider_id));
     json::text_field(out, "name", &name.unwrap_or_else(|| wire_name(&result.name, names)));
-    json::text_field(out, "result", &result.content);
+    json::text_field(out, "result", &without_images(result));
     json::put(out, if result.is_error { ",\"is_error\":true}" } else { "}" });
 }
 

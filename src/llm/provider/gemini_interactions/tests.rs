@@ -283,6 +283,7 @@ fn a_whole_request_looks_like_this() {
         name: "orders.find".to_owned(),
         content: "not found".to_owned(),
         is_error: true,
+        images: Vec::new(),
     };
     let entries = vec![
         Entry::User(vec![
@@ -318,6 +319,7 @@ fn replies_of_others_are_told_in_steps() {
         name: "b".to_owned(),
         content: "1".to_owned(),
         is_error: false,
+        images: Vec::new(),
     };
     let entries = vec![says("go"), Entry::Reply(Arc::new(reply)), Entry::Results(vec![result])];
     let body = build(&ModelRequest::default(), MODEL, entries).unwrap();

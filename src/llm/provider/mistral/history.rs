@@ -11,7 +11,7 @@ use super::super::{
         names::NameMap,
     },
     openai_response::{call_id, is_object, wire_name},
-    render::hosted_as_text,
+    render::{hosted_as_text, without_images},
 };
 use crate::types::{Entry, FunctionCall, Item, Part, UserPart};
 
@@ -31,7 +31,7 @@ pub(super) fn write(out: &mut Vec<u8>, entry: &Entry, before: Option<&Entry>, ta
             for result in results {
                 open(out, "function.result");
                 json::text_field(out, "tool_call_id", &call_id(&result.provider_id, own, target));
-                json::text_field(out, "result", &result.content);
+                json::text_field(out, "result", &without_images(result));
                 out.push(b'}');
             }
         }

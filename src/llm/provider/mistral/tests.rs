@@ -90,6 +90,7 @@ fn a_whole_request_looks_like_this() {
             name: "orders.find".to_owned(),
             content: "none".to_owned(),
             is_error: false,
+            images: Vec::new(),
         }]),
         Entry::Notice("One call is left.".to_owned()),
     ];
@@ -252,6 +253,7 @@ fn a_foreign_history_meets_the_rule_for_ids() {
         name: "orders.find".to_owned(),
         content: "ok".to_owned(),
         is_error: false,
+        images: Vec::new(),
     };
     let results = Entry::Results(vec![result("functions.read:0"), result("toolu_01")]);
     let mut conversation = Conversation::from(vec![Entry::Reply(Arc::new(reply)), results]);

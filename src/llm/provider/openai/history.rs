@@ -11,7 +11,7 @@ use super::super::{
         names::NameMap,
     },
     openai_response::{call_id, is_object, wire_name},
-    render::hosted_as_text,
+    render::{hosted_as_text, without_images},
 };
 use crate::types::{Api, Entry, FunctionCall, Item, Part, Reply, UserPart};
 
@@ -36,7 +36,7 @@ pub(in super::super) fn write(
                 if target.api.name_in_result {
                     json::text_field(out, "name", &wire_name(&result.name, names));
                 }
-                json::text_field(out, "content", &result.content);
+                json::text_field(out, "content", &without_images(result));
                 out.push(b'}');
             }
         }

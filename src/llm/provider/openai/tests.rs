@@ -254,6 +254,7 @@ fn a_foreign_history_meets_the_providers_rules() {
         name: name.to_owned(),
         content: "ok".to_owned(),
         is_error: false,
+        images: Vec::new(),
     };
     let results = Entry::Results(vec![result("call_0fyPS1hVX", "orders.find"), result("functions.read:0", "b")]);
     let sent = messages(&target("mistral"), vec![Entry::Reply(Arc::new(reply)), results]);

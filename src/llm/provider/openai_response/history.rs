@@ -9,7 +9,7 @@ use super::super::{
         json::{self, Raw, Str},
         names::{self, NameMap},
     },
-    render::hosted_as_text,
+    render::{hosted_as_text, without_images},
 };
 use crate::types::{Entry, FunctionCall, Item, Part, Reply, ToolName, ToolResult, UserPart};
 
@@ -196,7 +196,17 @@ fn write_result(out: &mut Vec<u8>, result: &ToolResult, reply: Option<&Reply>, t
     comma(out);
     json::put(out, if custom { "{\"type\":\"custom_tool_call_output\"" } else { "{\"type\":\"function_call_output\"" });
     json::text_field(out, "call_id", &call_id(&result.provider_id, own, target));
-    json::text_field(out, "output", &result.content);
+    if result.images.is_empty() || !target.api.result_images {
+        json::text_field(out, "output", &without_images(result));
+    } else {
+        json::put(out, ",\"output\":[{\"type\":\"input_text\"");
+        json::text_field(out, "text", &result.content);
+        for url in &result.images {
+            json::put(out, "},{\"type\":\"input_image\"");
+            json::text_field(out, "image_url", url);
+        }
+        json::put(out, "}]");
+    }
     if let Some(caller) = reply.filter(|_| own).and_then(|reply| caller(reply, &result.provider_id)) {
         json::put(out, ",\"caller\":");
         json::put(out, caller);

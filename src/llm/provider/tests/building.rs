@@ -113,7 +113,7 @@ fn call(id: &str, name: &str, arguments: &str) -> FunctionCall {
 
 fn result(id: &str, name: &str) -> ToolResult {
     let content = format!("result of {id}");
-    ToolResult { provider_id: id.to_owned(), name: name.to_owned(), content, is_error: false }
+    ToolResult { provider_id: id.to_owned(), name: name.to_owned(), content, is_error: false, images: Vec::new() }
 }
 
 /// A reply of a provider that is none of the shipped ones.

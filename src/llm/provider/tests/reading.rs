@@ -34,6 +34,7 @@ pub(super) fn replayed(api: Api, reply: Reply) -> Value {
         name: call.name.clone(),
         content: "done".to_owned(),
         is_error: false,
+        images: Vec::new(),
     };
     let results: Vec<ToolResult> = reply.calls().map(result).collect();
     let hello = Entry::User(vec![UserPart::Text("Go ahead.".to_owned())]);

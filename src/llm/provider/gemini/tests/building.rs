@@ -41,7 +41,7 @@ fn says(text: &str) -> Entry {
 
 fn result(id: &str, name: &str, content: &str, is_error: bool) -> ToolResult {
     let [provider_id, name, content] = [id, name, content].map(str::to_owned);
-    ToolResult { provider_id, name, content, is_error }
+    ToolResult { provider_id, name, content, is_error, images: Vec::new() }
 }
 
 /// A reply of another provider.

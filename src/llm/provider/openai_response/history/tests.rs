@@ -21,7 +21,7 @@ fn user(text: &str) -> Entry {
 
 fn result(id: &str, name: &str, content: &str) -> ToolResult {
     let text = str::to_owned;
-    ToolResult { provider_id: text(id), name: text(name), content: text(content), is_error: false }
+    ToolResult { provider_id: text(id), name: text(name), content: text(content), is_error: false, images: Vec::new() }
 }
 
 fn read(body: &str) -> Reply {

@@ -216,3 +216,38 @@ fn a_reply_with_thoughts_goes_back_as_one_unit() {
         assert!(!other.contains("a thought"), "{place}: {other}");
     }
 }
+
+/// DEV-F03: an image of a result goes out as an image where the provider takes it there; elsewhere the model is told that
+/// there is one. Its data never becomes text.
+#[test]
+fn an_image_of_a_result_is_an_image_or_is_told_of() {
+    let mut shown = Vec::new();
+    for way in ways() {
+        let (target, place) = (&way.1, named(&way.1));
+        let parts = vec![Part::Call(call("call00001", "lookup_order", "{}"))];
+        let images = vec!["data:image/png;base64,iVBORw0KGgo=".to_owned()];
+        let results = vec![ToolResult { images, ..result("call00001", "lookup_order") }];
+        let entries = vec![hello(), Entry::Reply(foreign(parts).into()), Entry::Results(results)];
+        let text = body(&way, &ModelRequest::default(), entries).to_string();
+        let form = match target.origin.api {
+            Api::Responses => {
+                r#""output":[{"type":"input_text","text":"result of call00001"},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo="}]"#
+            }
+            Api::Messages => {
+                r#""content":[{"type":"text","text":"result of call00001"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]"#
+            }
+            Api::GenerateContent => {
+                r#""response":{"output":"result of call00001"},"parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo="}}]"#
+            }
+            Api::Chat | Api::Interactions | Api::Conversations | Api::Generation | Api::Local => "no form",
+        };
+        if target.api.result_images {
+            assert!(text.contains(form), "{place}: {text}");
+            shown.push(place);
+        } else {
+            assert!(!text.contains("iVBOR"), "{place}: {text}");
+            assert!(text.contains("[an image that belongs to this result is not shown]"), "{place}: {text}");
+        }
+    }
+    assert_eq!(shown, ["openai responses", "anthropic messages", "xai responses", "gemini generate_content"]);
+}
