@@ -93,7 +93,7 @@ pub struct Commit {
     /// What lists show from now on, where that changed.
     pub head: Option<TurnHead>,
     /// What the audit log says of the turn from now on, where its driver lets go of it.
-    pub anchor: Option<audit::Anchor>,
+    pub anchor: Option<Box<audit::Anchor>>,
     /// What it does to the accounts the turn pays from, in the same transaction.
     pub settle: Option<Settle>,
 }

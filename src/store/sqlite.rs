@@ -184,7 +184,8 @@ async fn write(
     for heads in heads.chunks(MOST_ROWS) {
         upsert(heads).build().execute(&mut *transaction).await?;
     }
-    let anchors: Vec<Record> = commits.iter().filter_map(|commit| commit.anchor.clone().map(Record::Turn)).collect();
+    let anchors: Vec<Record> =
+        commits.iter().filter_map(|commit| commit.anchor.as_deref().cloned().map(Record::Turn)).collect();
     let end = match anchors.as_slice() {
         [] => None,
         anchors => Some(audit::append(&mut transaction, chain.as_ref(), anchors).await?),

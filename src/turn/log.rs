@@ -153,14 +153,15 @@ impl Log {
     }
 
     /// What the audit log says of the turn once nobody drives it any more, which is after this commit.
-    fn anchor(&mut self, body: &str, to: u64) -> Option<Anchor> {
+    fn anchor(&mut self, body: &str, to: u64) -> Option<Box<Anchor>> {
         self.hash.as_mut()?.add(body);
         let state = self.state();
         if state == TurnState::Running && self.claim.is_some() {
             return None;
         }
         let journal = self.hash.as_ref()?.so_far();
-        Some(Anchor { turn: self.turn.started().turn.clone(), to, at: self.turn.last_at(), state, journal })
+        let turn = self.turn.started().turn.clone();
+        Some(Box::new(Anchor { turn, to, at: self.turn.last_at(), state, journal }))
     }
 
     /// What lists show, where that changed.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use agcore::{
     capability::Capability,
     clock::TestClock,
+    llm::{ModelError, ModelErrorKind},
     policy::{DEFAULT_RULES, Gate, Outcome, Principal},
     runtime::{Runtime, RuntimeBuilder},
-    store::{MemoryJournal, SqliteJournal},
+    store::{Journal, MemoryJournal, SqliteJournal},
     turn::{ApprovalAnswer, ApprovalRequest, Company, Event, Remember, TurnEnd, TurnError, TurnOutcome},
     types::{DurationMs, RiskClass, Timestamp},
 };
-use agcore_testkit::{ScriptedModel, ScriptedTool, reply};
+use agcore_testkit::{Gate as Barrier, ScriptedModel, ScriptedReply, ScriptedTool, reply};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -256,4 +257,51 @@ async fn new_rules_are_tried_without_changing_anything() {
     let lost = rule(false).replace("orders.refund", "orders.refnd");
     let findings = Gate::load(&[("new.yaml", &lost)]).unwrap().lint(&runtime.parts().registry);
     assert_eq!(findings.len(), 1, "{findings:?}");
+}
+
+/// DEV-I02: after the approval the model cannot be reached, or the process dies while it is asked: what was done is not
+/// done again, and the approval is not asked for again.
+#[tokio::test]
+async fn a_model_that_fails_after_an_approval_repeats_nothing() {
+    let (mail, delete) = (Arc::new(ScriptedTool::new()), Arc::new(ScriptedTool::new()));
+    let asks = || [reply().call("mail.send_note", json!({})), reply().call("repos.delete", json!({}))];
+    let last = Barrier::closed();
+    for dies in [false, true] {
+        let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
+        let runtime = |replies: Vec<ScriptedReply>| {
+            let tool = |name: &str, risk| Capability::function(name).description("Does it").risk(risk).build().unwrap();
+            Runtime::builder()
+                .capability(tool("mail.send_note", RiskClass::DraftWrite))
+                .capability(tool("repos.delete", RiskClass::Destructive))
+                .executor("mail.send_note", mail.clone())
+                .executor("repos.delete", delete.clone())
+                .journal(journal.clone())
+                .model(Arc::new(ScriptedModel::new(replies)))
+                .build()
+                .unwrap()
+        };
+        let (mails, deletes) = (mail.runs(), delete.runs());
+        let first = runtime(asks().to_vec());
+        let request = waits(&first.turn("clean up").run().await.unwrap());
+        decide(&first, &request, &ApprovalAnswer::yes("bob")).await.unwrap();
+        let after = if dies {
+            reply().gated(&last)
+        } else {
+            reply().fails(ModelError::new(ModelErrorKind::Unavailable, "500"))
+        };
+        let second = runtime(vec![after]);
+        let turn = request.turn.clone();
+        if dies {
+            let running = tokio::spawn(async move { second.resume(&turn, Company::default()).await });
+            last.arrived(1).await;
+            running.abort();
+            let _ = running.await;
+        } else {
+            second.resume(&turn, Company::default()).await.unwrap();
+        }
+        let third = runtime(vec![reply().text("cleaned up")]);
+        let outcome = third.resume(&request.turn, Company::default()).await.unwrap();
+        assert!(ended(&outcome), "{:?}", outcome.end);
+        assert_eq!((mail.runs() - mails, delete.runs() - deletes), (1, 1), "dies: {dies}");
+    }
 }

@@ -90,12 +90,14 @@ fn reason(outcome: &TurnOutcome) -> EndReason {
 /// How the call ended, and who found that out.
 async fn settled(runtime: &Runtime, outcome: &TurnOutcome) -> (CallStatus, Option<String>) {
     let journal = runtime.journal(&outcome.turn.started().turn).await.unwrap();
-    let finished = journal.iter().rev().find_map(|recorded| match &recorded.event {
-        Event::CallFinished(finished) => Some((finished.outcome.status, finished.settled_by.clone())),
-        Event::Resumed(resumed) => {
+    let finished = journal.iter().rev().find_map(|recorded| {
+        if let Event::CallFinished(finished) = &recorded.event {
+            Some((finished.outcome.status, finished.settled_by.clone()))
+        } else if let Event::Resumed(resumed) = &recorded.event {
             resumed.looked_up.first().map(|finished| (finished.outcome.status, finished.settled_by.clone()))
+        } else {
+            None
         }
-        _ => None,
     });
     finished.unwrap()
 }

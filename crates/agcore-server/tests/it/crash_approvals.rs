@@ -76,7 +76,7 @@ impl<'a> Play<'a> {
     }
 
     /// Plays to the end. Returns why it ended, and the journal.
-    async fn to_the_end(&mut self) -> (EndReason, Vec<Recorded>) {
+    async fn play_out(&mut self) -> (EndReason, Vec<Recorded>) {
         for _ in 0..10 {
             let life = self.life(Actor::Asks, 0).await;
             let turn = life.runtime.turn("Label order A-1 as late and tell the customer.");
@@ -141,7 +141,7 @@ async fn played(rounds: Rounds, word: Word, death: Option<Death>) -> [usize; 3] 
     let folder = tempfile::tempdir().unwrap();
     let db = folder.path().join("agcore.db");
     let mut play = Play::new(&db, rounds, word, death);
-    let (reason, journal) = play.to_the_end().await;
+    let (reason, journal) = play.play_out().await;
     let context = format!("{rounds:?} {word:?} {death:?}: {reason:?}");
 
     let decided: Vec<bool> =
