@@ -46,7 +46,6 @@ const PAGE: u32 = 16_384;
 const STATEMENTS: usize = 160;
 
 /// What the writer is asked to do.
-#[expect(clippy::large_enum_variant, reason = "nearly all jobs are commits")]
 enum Job {
     Commit(Commit),
     Reserve(Reserve),
