@@ -3,11 +3,12 @@
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     store::{
         Journal, StoreError, TurnHead, TurnState,
-        audit::{Anchor, JournalHash, Line, Record, link},
+        audit::{Acted, Anchor, JournalHash, Line, Record, link},
     },
     types::TurnId,
 };
@@ -106,7 +107,13 @@ pub struct Report {
 /// [`StoreError`] when the database cannot be read. What was tampered with is in the report.
 pub async fn verify(journal: &dyn Journal, kept: Option<&Mark>) -> Result<Report, StoreError> {
     let Some(log) = journal.audit() else { return Ok(Report::default()) };
-    let mut chain = Chain { kept, report: Report::default(), previous: String::new(), anchors: BTreeMap::new() };
+    let mut chain = Chain {
+        kept,
+        report: Report::default(),
+        previous: String::new(),
+        anchors: BTreeMap::new(),
+        agreed: BTreeMap::new(),
+    };
     loop {
         let lines = log.lines(chain.report.lines_end(), PAGE).await?;
         if lines.is_empty() {
@@ -114,13 +121,19 @@ pub async fn verify(journal: &dyn Journal, kept: Option<&Mark>) -> Result<Report
         }
         lines.iter().for_each(|line| chain.read(line));
     }
-    let Chain { mut report, anchors, .. } = chain;
+    let Chain { mut report, anchors, agreed, .. } = chain;
     if let Some(kept) = kept.filter(|kept| kept.place > report.lines_end()) {
         report.problems.push(at_line(kept.place, "the chain was cut off: it ends before this line"));
     }
     report.turns = u64::try_from(anchors.len()).unwrap_or(u64::MAX);
     for (turn, anchors) in &anchors {
         check_turn(journal, turn, anchors, &mut report.problems).await?;
+    }
+    for pin in journal.pins().all().await? {
+        if agreed.get(pin.capability.as_str()) != Some(&pin.hash) {
+            let what = format!("the pin of `{}` is not the definition that somebody agreed to", pin.capability);
+            report.problems.push(Problem { place: None, turn: None, events: None, what });
+        }
     }
     for head in journal.list(u32::MAX).await? {
         check_head(&head, anchors.get(&head.turn), &mut report);
@@ -145,6 +158,8 @@ struct Chain<'a> {
     report: Report,
     previous: String,
     anchors: BTreeMap<TurnId, Vec<(u64, Anchor)>>,
+    /// The definitions that were agreed to, by capability.
+    agreed: BTreeMap<String, String>,
 }
 
 impl Chain<'_> {
@@ -170,12 +185,24 @@ impl Chain<'_> {
             Ok(Record::Turn(anchor)) => {
                 self.anchors.entry(anchor.turn.clone()).or_default().push((line.place, anchor));
             }
-            Ok(Record::Acted(_)) => {}
+            Ok(Record::Acted(acted)) => self.read_acted(&acted),
             Err(error) => problems.push(at_line(line.place, format!("it cannot be read: {error}"))),
         }
         self.report.lines += 1;
         self.report.head = Some(Mark { place: line.place, hash: line.hash.clone() });
         self.previous.clone_from(&line.hash);
+    }
+}
+
+impl Chain<'_> {
+    fn read_acted(&mut self, acted: &Acted) {
+        let text = |key: &str| acted.about.get(key).and_then(Value::as_str).map(str::to_owned);
+        let Some(capability) = text("capability") else { return };
+        match (acted.act.as_str(), text("to")) {
+            ("approve_definition", Some(hash)) => drop(self.agreed.insert(capability, hash)),
+            ("withdraw_definition", _) => drop(self.agreed.remove(&capability)),
+            _ => {}
+        }
     }
 }
 

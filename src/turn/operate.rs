@@ -101,7 +101,8 @@ pub async fn pause(parts: &Parts, id: &TurnId, operator: Operator<'_>) -> Result
     tell(parts, id, operator, Command::Pause).await
 }
 
-/// Lets a turn go on that was put down. An order to pause that was not carried out yet is taken back.
+/// Lets a turn go on that was put down. An order to pause that was not carried out yet is taken back. A turn that is not
+/// paused, or is over, is left as it is.
 ///
 /// # Errors
 /// [`TurnError`] when there is no such turn, or the journal cannot be read or written.
@@ -113,7 +114,7 @@ pub async fn unpause(parts: &Parts, id: &TurnId, operator: Operator<'_>) -> Resu
     if !pauses.is_empty() {
         orders.take_back(&pauses, Some(operator.acted(parts, "take_back_pause", Some(id)))).await?;
     }
-    let mut log = read(parts, id).await?;
+    let mut log = Log::read(id, parts.clock.clone(), parts.journal.clone(), Arc::new(())).await?;
     if log.turn().paused().is_some() {
         log.record(operator.did(Act::Unpaused))?;
         log.commit(None).await?;

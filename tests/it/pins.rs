@@ -131,6 +131,12 @@ async fn a_pin_that_was_cut_off_holds_the_capability_back() {
     let mut db = SqliteConnection::connect(&format!("sqlite://{}", outside.db().display())).await.unwrap();
     sqlx::raw_sql("UPDATE pin SET contract = substr(contract, 1, 40)").execute(&mut db).await.unwrap();
     assert_eq!(outside.used().await, (Standing::Damaged, 0));
+    // A pin that somebody wrote past us holds, and the audit log knows that nobody agreed to it.
+    assert_eq!(outside.runtime().await.verify_audit(None).await.unwrap().problems, []);
+    sqlx::raw_sql("UPDATE pin SET hash = 'sha256:0'").execute(&mut db).await.unwrap();
+    let problems = outside.runtime().await.verify_audit(None).await.unwrap().problems;
+    let expected = "the pin of `crm.find` is not the definition that somebody agreed to";
+    assert_eq!(problems.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
 }
 
 /// The contract in the audit log is the one that was agreed to.

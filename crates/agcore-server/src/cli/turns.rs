@@ -182,7 +182,8 @@ async fn resume(global: &Global, name: &str, yes: bool, by: Option<String>, mode
     let by = operator(global, by)?;
     let made = setup::runtime(global, model).await?;
     let head = made.runtime.find(name).await?;
-    if head.state == TurnState::Paused {
+    // An order to pause may stand that no living process has carried out.
+    if head.state != TurnState::Ended {
         made.runtime.unpause(&head.turn, Operator { by: &by, why: "" }).await?;
     }
     let outcome =

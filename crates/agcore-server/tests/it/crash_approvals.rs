@@ -15,6 +15,18 @@ use super::crash_journal::{KEYED, Known, Life, PLAIN, READ, Rounds, Services, Si
 
 const SHAPES: [Rounds; 2] = [&[&[READ], &[KEYED], &[PLAIN]], &[&[READ, KEYED, PLAIN]]];
 
+/// The write without a key: the word is about it.
+const IN_QUESTION: &str = "call_3";
+
+/// What was said about it.
+fn words(journal: &[Recorded]) -> Vec<bool> {
+    let word = |recorded: &Recorded| {
+        let Event::ApprovalDecided(approval) = &recorded.event else { return None };
+        (approval.call.as_str() == IN_QUESTION).then_some(approval.approved)
+    };
+    journal.iter().filter_map(word).collect()
+}
+
 /// Who acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Actor {
@@ -66,9 +78,9 @@ impl<'a> Play<'a> {
         Self { db, services: Services::new(), rounds, word, death, appends: [0; 3] }
     }
 
-    /// A life for `actor`, who dies if it is their turn to.
-    async fn life(&mut self, actor: Actor, known: usize) -> Life {
-        let death = self.death.filter(|(dies, _, _)| *dies == actor);
+    /// A life for `actor`, who dies if it is their turn to and this is about the call in question.
+    async fn life(&mut self, actor: Actor, in_question: bool, known: usize) -> Life {
+        let death = self.death.filter(|(dies, _, _)| *dies == actor && in_question);
         if death.is_some() {
             self.death = None;
         }
@@ -78,8 +90,8 @@ impl<'a> Play<'a> {
     /// Plays to the end. Returns why it ended, and the journal.
     async fn play_out(&mut self) -> (EndReason, Vec<Recorded>) {
         for _ in 0..10 {
-            let life = self.life(Actor::Asks, 0).await;
-            let turn = life.runtime.turn("Label order A-1 as late and tell the customer.");
+            let life = self.life(Actor::Asks, true, 0).await;
+            let turn = life.runtime.turn("Label order A-1 or order B-2 as late and tell the customer.");
             if life.live(turn.run()).await.is_some() {
                 self.appends[0] = life.journal.appends.load(Ordering::SeqCst);
             }
@@ -103,17 +115,18 @@ impl<'a> Play<'a> {
                 return Some((ended.reason, journal));
             }
             TurnState::Waiting => {
-                let life = self.life(Actor::Decides, 0).await;
                 let turn = agcore::turn::Turn::fold(&journal).unwrap();
-                let request = life.runtime.waiting(&turn).remove(0);
-                let answer = self.word.answer();
+                let request = self.desk().await.waiting(&turn).remove(0);
+                let in_question = request.call.as_str() == IN_QUESTION;
+                let life = self.life(Actor::Decides, in_question, 0).await;
+                let answer = if in_question { self.word.answer() } else { ApprovalAnswer::yes("ann") };
                 let decided = life.runtime.approve(&head.turn, request.call.as_str(), Some(&request.digest), &answer);
                 if life.live(decided).await.is_some() {
                     self.appends[1] = life.journal.appends.load(Ordering::SeqCst);
                 }
             }
             TurnState::Running => {
-                let life = self.life(Actor::Resumes, Known::of(&journal).replies).await;
+                let life = self.life(Actor::Resumes, !words(&journal).is_empty(), Known::of(&journal).replies).await;
                 if life.live(life.runtime.resume(&head.turn, Company::default())).await.is_some() {
                     self.appends[2] = life.journal.appends.load(Ordering::SeqCst);
                 }
@@ -144,14 +157,7 @@ async fn played(rounds: Rounds, word: Word, death: Option<Death>) -> [usize; 3] 
     let (reason, journal) = play.play_out().await;
     let context = format!("{rounds:?} {word:?} {death:?}: {reason:?}");
 
-    let decided: Vec<bool> =
-        journal
-            .iter()
-            .filter_map(|recorded| {
-                if let Event::ApprovalDecided(approval) = &recorded.event { Some(approval.approved) } else { None }
-            })
-            .collect();
-    assert_eq!(decided, [word != Word::No], "one word counts: {context}");
+    assert_eq!(words(&journal), [word != Word::No], "one word counts: {context}");
     let Services { keyed, plain, .. } = &play.services;
     assert_eq!(keyed.effects(), 1, "{context}");
     let expected = match (word, reason) {
@@ -169,7 +175,7 @@ async fn played(rounds: Rounds, word: Word, death: Option<Death>) -> [usize; 3] 
 
     let desk = play.desk().await;
     let turn = desk.turns(1).await.unwrap().remove(0).turn;
-    let again = desk.approve(&turn, &format!("call_{}", 3), None, &ApprovalAnswer::yes("eve")).await;
+    let again = desk.approve(&turn, IN_QUESTION, None, &ApprovalAnswer::yes("eve")).await;
     assert!(again.is_err(), "an approval is not used twice: {context}");
     let over = desk.resume(&turn, Company::default()).await.unwrap();
     assert!(matches!(over.end, TurnEnd::Ended(_)) && plain.runs() == expected, "{context}");
