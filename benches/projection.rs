@@ -5,11 +5,12 @@ use std::hint::black_box;
 use agcore::{
     capability::{OutputFormat, OutputSpec, ProjectionPolicy},
     projection::{Projected, ProjectionInput, project},
-    secret::{Known, Redactor},
+    scan::Scanner,
+    secret::{Known, PersonalKinds, Redactor},
     text::cut,
     types::{CallId, Tokens, ToolOutput, Trust},
 };
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use secrecy::SecretString;
 
 fn redactor() -> Redactor {
@@ -39,6 +40,40 @@ fn redact(c: &mut Criterion) {
     for piece in ["sk-", "token:", "-----BEGIN PRIVATE KEY-----", "\"token\":\""] {
         let text = piece.repeat(100_000 / piece.len());
         group.bench_function(format!("100 kB of {piece}"), |b| b.iter(|| redactor.text(black_box(&text)).masked()));
+    }
+    group.finish();
+}
+
+/// MB/s over ordinary text, and over text full of what is masked.
+fn redaction(c: &mut Criterion) {
+    let people =
+        "Ann Lee, ann.lee@example.com, +49 30 1234567, order 20261201-17, DE89 3704 0044 0532 0130 00, 12.50 EUR\n";
+    let row = |n: u64| serde_json::json!({"id": 1_733_049_600_000 + n, "order": n * 7_919, "phone": "13812345678", "total": 12.5});
+    let texts = [
+        ("prose", prose().repeat(10)),
+        ("Chinese", "今天天气很好，我们去公园散步吧。".repeat(2_000)),
+        ("people", people.repeat(1_000)),
+        ("JSON rows", serde_json::json!((0..1_000).map(row).collect::<Vec<_>>()).to_string()),
+        ("digits", "4155552671 ".repeat(10_000)),
+        ("@", "a@".repeat(50_000)),
+    ];
+    let usual = redactor();
+    let all = usual.clone().personal(PersonalKinds::ALL);
+    let mut group = c.benchmark_group("redaction");
+    for (name, text) in &texts {
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(format!("{name}, secrets and cards"), |b| b.iter(|| usual.text(black_box(text)).masked()));
+        group.bench_function(format!("{name}, all personal data"), |b| b.iter(|| all.text(black_box(text)).masked()));
+    }
+    group.finish();
+}
+
+/// MB/s of the search for planted instructions.
+fn scan(c: &mut Criterion) {
+    let mut group = c.benchmark_group("scan");
+    for (name, text) in [("ok 1", "ok 1".to_owned()), ("10 kB of English", prose())] {
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(name, |b| b.iter(|| Scanner::scan(black_box(&text)).thousandths()));
     }
     group.finish();
 }
@@ -81,5 +116,5 @@ fn tokens(c: &mut Criterion) {
     c.bench_function("count the tokens of 10 kB", |b| b.iter(|| cut::tokens(black_box(&prose))));
 }
 
-criterion_group!(benches, redact, projection, tokens);
+criterion_group!(benches, redact, redaction, scan, projection, tokens);
 criterion_main!(benches);

@@ -19,7 +19,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    secret::SecretRef,
+    secret::{Personal, PersonalKinds, SecretRef},
     types::{Api, Demand, ModelName, ProviderName, Scope, TenantId, UserId},
 };
 
@@ -60,6 +60,9 @@ pub struct Config {
     /// Where traces go.
     #[serde(default)]
     pub telemetry: TelemetryConfig,
+    /// Which personal data is masked where.
+    #[serde(default)]
+    pub redaction: RedactionConfig,
     /// The user's own documents.
     #[serde(default)]
     pub files: FilesConfig,
@@ -168,6 +171,23 @@ pub struct TelemetryConfig {
     /// An OTLP/HTTP endpoint; nothing is exported when unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otlp_endpoint: Option<url::Url>,
+}
+
+/// Section `redaction`. Secrets are masked everywhere, whatever stands here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RedactionConfig {
+    /// In every result a model sees: `card`. A mail tool whose addresses are masked is of no use, so the other kinds are
+    /// masked where a contract (`redact_personal`) or a rule asks for it.
+    pub results: PersonalKinds,
+    /// In what is kept for people: logs, traces, lists of turns, exports. `all`.
+    pub records: PersonalKinds,
+}
+
+impl Default for RedactionConfig {
+    fn default() -> Self {
+        Self { results: PersonalKinds::of(&[Personal::Card]), records: PersonalKinds::ALL }
+    }
 }
 
 /// Section `files`.

@@ -18,7 +18,7 @@ use crate::{
     capability::OutputSpec,
     policy::Obligation,
     scan::Scanner,
-    secret::Redactor,
+    secret::{PersonalKinds, Redactor},
     types::{CallId, CitationSource, ErrorCode, HostedOutput, Projection, Tokens, ToolError, ToolOutput},
 };
 
@@ -54,10 +54,24 @@ impl ProjectionInput<'_> {
     pub fn budget(&self) -> Tokens {
         let caps = self.obligations.iter().filter_map(|obligation| match obligation {
             Obligation::CapTokens(most) => Some(u64::from(*most)),
-            Obligation::Redact(_) | Obligation::CapCalls(_) | Obligation::Approvers(_) => None,
+            Obligation::Redact(_)
+            | Obligation::RedactPersonal(_)
+            | Obligation::CapCalls(_)
+            | Obligation::Approvers(_) => None,
         });
         let limit = u64::from(self.output.projection.max_tokens).min(self.remaining.0 / 2);
         Tokens(caps.fold(limit, u64::min).max(LEAST_BUDGET.0))
+    }
+
+    /// The kinds of personal data that the capability or the gate want masked, beside those of the redactor.
+    fn personal(&self) -> PersonalKinds {
+        let obliged = self.obligations.iter().filter_map(|obligation| match obligation {
+            Obligation::RedactPersonal(kinds) => Some(*kinds),
+            Obligation::Redact(_) | Obligation::CapTokens(_) | Obligation::CapCalls(_) | Obligation::Approvers(_) => {
+                None
+            }
+        });
+        obliged.fold(self.output.projection.redact_personal, PersonalKinds::and)
     }
 }
 
@@ -78,6 +92,11 @@ pub struct Projected {
 
 /// Makes the form of a result that a model may see.
 pub fn project(input: &ProjectionInput<'_>, result: Result<&ToolOutput, &ToolError>) -> Projected {
+    let kinds = input.personal();
+    if input.redactor.kinds().and(kinds) != input.redactor.kinds() {
+        let redactor = input.redactor.also(kinds);
+        return project(&ProjectionInput { redactor: &redactor, ..*input }, result);
+    }
     match result {
         Ok(output) => compose::success(input, output),
         Err(error) => compose::failure(input, error),

@@ -18,7 +18,7 @@ mod builder;
 mod error;
 mod request;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Map, Value};
 
@@ -219,12 +219,18 @@ impl Runtime {
         turn::decide_approval(&self.parts, id, call, digest, answer).await
     }
 
-    /// Lists turns, the latest first.
+    /// Lists turns, the latest first; their titles are redacted.
     ///
     /// # Errors
     /// [`StoreError`] when the database fails.
     pub async fn turns(&self, limit: u32) -> Result<Vec<TurnHead>, StoreError> {
-        self.parts.journal.list(limit).await
+        let mut heads = self.parts.journal.list(limit).await?;
+        for head in &mut heads {
+            if let Cow::Owned(title) = self.parts.records.text(&head.title).into_inner() {
+                head.title = title;
+            }
+        }
+        Ok(heads)
     }
 
     /// Finds the turn that an id, a trace id or the beginning of either names.
@@ -248,12 +254,12 @@ impl Runtime {
     /// # Errors
     /// [`TurnError`] when there is no such turn or its journal is damaged.
     pub async fn trace(&self, id: &TurnId) -> Result<Trace, TurnError> {
-        Ok(trace::fold(&self.journal(id).await?, &self.parts.redactor)?)
+        Ok(trace::fold(&self.journal(id).await?, &self.parts.records)?)
     }
 
     /// What a turn waits for.
     pub fn waiting(&self, turn: &turn::Turn) -> Vec<turn::ApprovalRequest> {
-        turn::requests(turn)
+        turn::shown(&self.parts, turn)
     }
 
     /// The wired parts, for programs that show them (`agcore tools`, `agcore route`).

@@ -1,5 +1,6 @@
 //! Secrets: named in files by reference, fetched where they are used, and masked wherever they turn up.
 
+mod personal;
 mod redact;
 
 use std::{ffi::OsString, fmt, path::PathBuf, str::FromStr};
@@ -9,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::error::{Error, ErrorKind};
 
+pub use personal::{Personal, PersonalKinds, UnknownKind};
 pub use redact::{MASK, Redacted, Redactor};
 
 /// Where a secret lies: `env:NAME` or `file:PATH`. The reference may be shown and journalled; the value may not.
@@ -140,7 +142,7 @@ impl<'de> Deserialize<'de> for SecretRef {
 /// Every part that resolves a [`SecretRef`] adds the value here before the redactor is built.
 #[derive(Clone, Default)]
 pub struct Known {
-    values: Vec<SecretString>,
+    values: Vec<(SecretString, Option<SecretRef>)>,
 }
 
 impl Known {
@@ -152,12 +154,21 @@ impl Known {
         Self::default()
     }
 
-    /// Adds a secret. False when it is shorter than [`Known::MIN_BYTES`] or known already.
+    /// Adds a secret without a name. False when it is shorter than [`Known::MIN_BYTES`] or known already.
     pub fn add(&mut self, secret: &SecretString) -> bool {
+        self.insert(secret, None)
+    }
+
+    /// Adds a secret under the reference it came from: an approver sees that in its place. False as for [`Known::add`].
+    pub fn add_named(&mut self, reference: &SecretRef, secret: &SecretString) -> bool {
+        self.insert(secret, Some(reference.clone()))
+    }
+
+    fn insert(&mut self, secret: &SecretString, name: Option<SecretRef>) -> bool {
         let value = secret.expose_secret();
-        let new = value.len() >= Self::MIN_BYTES && self.values().all(|known| known != value);
+        let new = value.len() >= Self::MIN_BYTES && self.values().all(|(known, _)| known != value);
         if new {
-            self.values.push(secret.clone());
+            self.values.push((secret.clone(), name));
         }
         new
     }
@@ -172,9 +183,9 @@ impl Known {
         self.values.is_empty()
     }
 
-    /// The values, for the redactor only.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &str> {
-        self.values.iter().map(ExposeSecret::expose_secret)
+    /// The values and their names, for the redactor only.
+    pub(crate) fn values(&self) -> impl Iterator<Item = (&str, Option<&SecretRef>)> {
+        self.values.iter().map(|(secret, name)| (secret.expose_secret(), name.as_ref()))
     }
 }
 

@@ -38,6 +38,7 @@ mod withdraw;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use approve::shown;
 pub use approve::{decide_approval, requests};
 pub use call::{Call, CallStage, Doubt};
 pub use drive::{Company, TurnEnd, TurnOutcome, resume, run};

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::types::{
-    ArgumentRole, CapabilityId, CostClass, DataClass, DurationMs, ExecutionMode, Intent, MicroUsd, ProviderName,
-    Region, RiskClass, Scope, SideEffect, Trust,
+use crate::{
+    secret::PersonalKinds,
+    types::{
+        ArgumentRole, CapabilityId, CostClass, DataClass, DurationMs, ExecutionMode, Intent, MicroUsd, ProviderName,
+        Region, RiskClass, Scope, SideEffect, Trust,
+    },
 };
 
 /// One declared tool.
@@ -259,6 +262,10 @@ pub struct ProjectionPolicy {
     /// Fields to mask.
     #[serde(alias = "redactFields")]
     pub redact_fields: Vec<String>,
+    /// Kinds of personal data to mask (`all`, or a list of `email`, `phone`, `card`, `id_number`, `iban`), beside those that
+    /// are masked in every result.
+    #[serde(alias = "redactPersonal", skip_serializing_if = "PersonalKinds::is_empty")]
+    pub redact_personal: PersonalKinds,
     /// Whether long text is shortened to its most relevant passages instead of being cut at the end.
     pub summarize: bool,
     /// Whether citations go along.
@@ -275,6 +282,7 @@ impl Default for ProjectionPolicy {
             max_tokens: 4000,
             preserve_fields: Vec::new(),
             redact_fields: Vec::new(),
+            redact_personal: PersonalKinds::NONE,
             summarize: false,
             include_citations: true,
             include_raw_artifact_ref: true,

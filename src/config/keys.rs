@@ -99,6 +99,12 @@ pub const KEYS: &[Key] = &[
     key("route.demands", Kind::List, "what every route has to honour: strict_audit, failover, controlled_search"),
     key("prices.files", Kind::Paths, "price files"),
     key("telemetry.otlp_endpoint", Kind::Text, "OTLP/HTTP endpoint for traces"),
+    key(
+        "redaction.results",
+        Kind::List,
+        "personal data masked in what a model sees: email, phone, card, id_number, iban, all",
+    ),
+    key("redaction.records", Kind::List, "personal data masked in logs, traces, lists and exports"),
     key("files.roots", Kind::Paths, "folders that file.search and file.read may open"),
 ];
 

@@ -194,3 +194,15 @@ fn every_key_has_its_place_in_the_configuration() {
         config.explain().into_iter().filter(|shown| shown.value.is_empty()).map(|shown| shown.key).collect();
     assert_eq!(unset, Vec::<&str>::new());
 }
+
+#[test]
+fn personal_data_to_mask_is_a_list_of_known_kinds() {
+    let read = |text: &str| Config::merge(sources(text, &[("HOME", "/home/ann")], &[]));
+    assert_eq!(read("").unwrap().redaction, RedactionConfig::default());
+    let config = read("[redaction]\nresults = [\"all\"]\nrecords = [\"email\", \"iban\"]\n").unwrap();
+    let records = PersonalKinds::of(&[Personal::Email, Personal::Iban]);
+    assert_eq!(config.redaction, RedactionConfig { results: PersonalKinds::ALL, records });
+    assert_eq!(read("[redaction]\nresults = []\n").unwrap().redaction.results, PersonalKinds::NONE);
+    let error = read("[redaction]\nresults = [\"name\"]\n").unwrap_err().to_string();
+    assert!(error.contains("`name` is no kind of personal data"), "{error}");
+}

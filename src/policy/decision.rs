@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::origin::{Heard, Said, Unnamed};
 use crate::{
     capability::Capability,
+    secret::PersonalKinds,
     types::{DataClass, ExecutionMode, Region, RuleId, Scope, TaskType, TenantId, ToolName, Trigger, UserId},
 };
 
@@ -120,6 +121,8 @@ impl Outcome {
 pub enum Obligation {
     /// Mask these fields of the result.
     Redact(Vec<String>),
+    /// Mask these kinds of personal data in the result.
+    RedactPersonal(PersonalKinds),
     /// Show the model at most this many tokens of the result.
     CapTokens(u32),
     /// Let the capability run at most this many times in the turn.
@@ -171,7 +174,10 @@ impl Decision {
     pub fn approvers(&self) -> Approvers {
         let said = self.obligations.iter().find_map(|obligation| match obligation {
             Obligation::Approvers(approvers) => Some(approvers.clone()),
-            Obligation::Redact(_) | Obligation::CapTokens(_) | Obligation::CapCalls(_) => None,
+            Obligation::Redact(_)
+            | Obligation::RedactPersonal(_)
+            | Obligation::CapTokens(_)
+            | Obligation::CapCalls(_) => None,
         });
         said.unwrap_or_default()
     }

@@ -52,6 +52,7 @@ impl Gate {
         for obligation in &decision.obligations {
             match obligation {
                 Obligation::Redact(fields) => writeln!(out, "  must     mask {}", fields.join(", "))?,
+                Obligation::RedactPersonal(kinds) => writeln!(out, "  must     mask personal data: {kinds}")?,
                 Obligation::CapTokens(tokens) => writeln!(out, "  must     show at most {tokens} tokens")?,
                 Obligation::CapCalls(calls) => writeln!(out, "  must     run at most {calls} times in the turn")?,
                 Obligation::Approvers(who) => {

@@ -13,7 +13,7 @@ use super::{
     origin::Unnamed,
     rule::Rule,
 };
-use crate::types::RuleId;
+use crate::{secret::PersonalKinds, types::RuleId};
 
 /// The shipped rules, as name and text: the risk levels, taint, and data that would leave the house.
 ///
@@ -210,6 +210,7 @@ fn by_default(request: &GateRequest<'_>) -> (Outcome, Option<RuleId>, String) {
 #[derive(Default)]
 struct Obligations {
     redact: Vec<String>,
+    personal: PersonalKinds,
     cap_tokens: Option<u32>,
     cap_calls: Option<u32>,
     approvers: Option<Approvers>,
@@ -221,6 +222,7 @@ impl Obligations {
         for obligation in obligations {
             match obligation {
                 Obligation::Redact(fields) => self.redact.extend(fields.iter().cloned()),
+                Obligation::RedactPersonal(kinds) => self.personal = self.personal.and(*kinds),
                 Obligation::CapTokens(tokens) => self.cap_tokens = least(self.cap_tokens, *tokens),
                 Obligation::CapCalls(calls) => self.cap_calls = least(self.cap_calls, *calls),
                 Obligation::Approvers(approvers) => self.restrict(approvers),
@@ -245,8 +247,9 @@ impl Obligations {
         self.redact.sort_unstable();
         self.redact.dedup();
         let redact = (!self.redact.is_empty()).then_some(Obligation::Redact(self.redact));
+        let personal = (!self.personal.is_empty()).then_some(Obligation::RedactPersonal(self.personal));
         let caps = [self.cap_tokens.map(Obligation::CapTokens), self.cap_calls.map(Obligation::CapCalls)];
         let approvers = self.approvers.map(Obligation::Approvers);
-        redact.into_iter().chain(caps.into_iter().flatten()).chain(approvers).collect()
+        redact.into_iter().chain(personal).chain(caps.into_iter().flatten()).chain(approvers).collect()
     }
 }

@@ -13,7 +13,10 @@ use super::{
     example::Example,
     pattern::{Glob, any_matches, one_or_many},
 };
-use crate::types::{DataClass, ExecutionMode, RiskClass, RuleId, SideEffect};
+use crate::{
+    secret::PersonalKinds,
+    types::{DataClass, ExecutionMode, RiskClass, RuleId, SideEffect},
+};
 
 /// A rule file as it is written.
 #[derive(Debug, Deserialize)]
@@ -129,6 +132,8 @@ impl<'de> Deserialize<'de> for Then {
             outcome: Option<Outcome>,
             #[serde(default)]
             redact: Vec<String>,
+            #[serde(default)]
+            redact_personal: PersonalKinds,
             cap_tokens: Option<u32>,
             cap_calls: Option<u32>,
             #[serde(default)]
@@ -143,7 +148,7 @@ impl<'de> Deserialize<'de> for Then {
             type Value = Then;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`allow`, `ask`, `deny`, or a map of `outcome`, `redact`, `cap_tokens`, `cap_calls`, `approver_roles`, `not_requester`")
+                f.write_str("`allow`, `ask`, `deny`, or a map of `outcome`, `redact`, `redact_personal`, `cap_tokens`, `cap_calls`, `approver_roles`, `not_requester`")
             }
 
             fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Then, E> {
@@ -161,6 +166,9 @@ impl<'de> Deserialize<'de> for Then {
                 let mut obligations = Vec::new();
                 if !fields.redact.is_empty() {
                     obligations.push(Obligation::Redact(fields.redact));
+                }
+                if !fields.redact_personal.is_empty() {
+                    obligations.push(Obligation::RedactPersonal(fields.redact_personal));
                 }
                 obligations.extend(fields.cap_tokens.map(Obligation::CapTokens));
                 obligations.extend(fields.cap_calls.map(Obligation::CapCalls));

@@ -4,7 +4,7 @@ use super::{
     Artifact, Projected, ProjectionInput, check_sources,
     cite::{self, Text},
     fence,
-    piece::{Piece, keeps},
+    piece::{self, Piece, keeps},
 };
 use crate::{
     scan::Scanner,
@@ -58,7 +58,7 @@ pub(super) fn failure(input: &ProjectionInput<'_>, error: &ToolError) -> Project
     let mut shown = |text: &str, room: u64| {
         let masked = input.redactor.text(text);
         if masked.masked() > 0 {
-            warnings.push(format!("{} secrets were masked", masked.masked()));
+            warnings.push(piece::said(input, masked.masked()));
         }
         let text = if fenced { fence::escape(masked.as_str()).into_owned() } else { masked.into_inner().into_owned() };
         let short = cut::to_tokens(&text, Tokens(room));

@@ -28,6 +28,9 @@ pub(super) struct Piece<'a> {
     json: bool,
     /// The piece as the tool returned it.
     whole: Whole<'a>,
+    /// The whole as a rule or the contract wants it masked: who reads it from the store later is not known, so it is
+    /// stored like this.
+    stored: Option<String>,
     /// The same, for the artifact store; made when it is needed.
     artifact: OnceCell<Option<Artifact>>,
     /// Something of it does not reach the model.
@@ -59,16 +62,20 @@ impl<'a> Piece<'a> {
         };
         let same = masked.masked() == 0;
         if !same {
-            warnings.push(format!("{} secrets were masked", masked.masked()));
+            warnings.push(said(input, masked.masked()));
         }
         let mut piece = Self {
             text: masked.into_inner(),
             json: matches!(content, Content::Json(_)),
             whole,
+            stored: None,
             artifact: OnceCell::new(),
             lossy: false,
             same,
         };
+        if !same && !input.personal().is_empty() {
+            piece.stored = Some(piece.text.clone().into_owned());
+        }
         piece.leave_out_data(warnings);
         piece.select(input, warnings);
         piece
@@ -81,6 +88,7 @@ impl<'a> Piece<'a> {
             text: Cow::Borrowed(""),
             json: false,
             whole: Whole::Media(mime, bytes),
+            stored: None,
             artifact: OnceCell::new(),
             lossy: true,
             same: false,
@@ -110,6 +118,9 @@ impl<'a> Piece<'a> {
             return self.hide_in_text(input, &hidden, warnings);
         };
         let masked = Fields::parse(hidden.iter().copied()).mask(&mut value);
+        if masked > 0 {
+            self.stored = Some(value.to_string());
+        }
         let dropped = match input.output.max_results {
             Some(most) => select::cap_results(&mut value, usize::try_from(most).unwrap_or(usize::MAX)),
             None => 0,
@@ -154,6 +165,7 @@ impl<'a> Piece<'a> {
         if masked.masked() > 0 {
             warnings.push(format!("{} fields were masked", masked.masked()));
             self.text = Cow::Owned(masked.into_inner());
+            self.stored = Some(self.text.clone().into_owned());
             self.same = false;
         }
     }
@@ -203,7 +215,11 @@ impl<'a> Piece<'a> {
 
     /// What to store of it.
     pub(super) fn artifact(&self) -> Option<Artifact> {
-        self.artifact.get_or_init(|| self.whole.artifact()).clone()
+        let make = || match &self.stored {
+            Some(text) => self.whole.masked(text.clone()),
+            None => self.whole.artifact(),
+        };
+        self.artifact.get_or_init(make).clone()
     }
 
     /// Whether the model is told where the whole lies. A line of media says it already.
@@ -220,7 +236,22 @@ impl<'a> Piece<'a> {
     }
 }
 
+/// What is said of masked places.
+pub(super) fn said(input: &ProjectionInput<'_>, count: usize) -> String {
+    let what = if input.redactor.kinds().is_empty() { "secrets" } else { "secrets or personal data" };
+    format!("{count} places with {what} were masked")
+}
+
 impl Whole<'_> {
+    /// The whole, with its text masked.
+    fn masked(&self, text: String) -> Option<Artifact> {
+        match *self {
+            Self::Text(_) => Artifact::new(text, "text/plain"),
+            Self::Json(_) => Artifact::new(text, "application/json"),
+            Self::Media(..) => self.artifact(),
+        }
+    }
+
     fn artifact(&self) -> Option<Artifact> {
         match *self {
             Self::Text(text) => Artifact::new(text.to_owned(), "text/plain"),
@@ -234,7 +265,10 @@ impl Whole<'_> {
 fn obliged<'a>(input: &ProjectionInput<'a>) -> impl Iterator<Item = &'a String> {
     input.obligations.iter().flat_map(|obligation| match obligation {
         Obligation::Redact(fields) => fields.as_slice(),
-        Obligation::CapTokens(_) | Obligation::CapCalls(_) | Obligation::Approvers(_) => &[],
+        Obligation::RedactPersonal(_)
+        | Obligation::CapTokens(_)
+        | Obligation::CapCalls(_)
+        | Obligation::Approvers(_) => &[],
     })
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     capability::{OutputFormat, ProjectionPolicy},
-    secret::Known,
+    secret::{Known, Personal},
     text::cut,
     types::{Citation, Content, HostedKind, HostedStatus, ProjectionKind, TenantId, Trust},
 };
@@ -219,7 +219,7 @@ fn what_a_program_printed_of_its_environment_is_masked() {
     let output = ToolOutput::text("KEY=env-secret-value\n<task-notification> sk-learn\n");
     let projected = Case::of(Trust::Trusted).output(&output);
     assert_eq!(projected.projection.content, "KEY=[redacted]\n<task-notification> sk-learn\n");
-    assert_eq!(projected.projection.warnings, ["1 secrets were masked"]);
+    assert_eq!(projected.projection.warnings, ["1 places with secrets or personal data were masked"]);
 }
 
 /// DEV-M03
@@ -233,6 +233,44 @@ fn an_error_is_masked_and_keeps_its_shape() {
         projected.projection.content,
         r#"{"tool_call_id":"call_1","status":"error","error":{"code":"TIMEOUT","retryable":true,"safe_message":"[redacted] timed out","next_action_hint":"try again"}}"#
     );
+}
+
+/// DEV-M03
+#[test]
+fn personal_data_is_masked_where_a_rule_or_the_contract_wants_it() {
+    let text = "Ann: ann@example.com, +49 30 1234567, card 4111 1111 1111 1111";
+    let content = |case: &Case| case.output(&ToolOutput::text(text)).projection.content;
+    let mut case = Case::of(Trust::Trusted);
+    assert_eq!(content(&case), "Ann: ann@example.com, +49 30 1234567, card [redacted]");
+    case.spec.projection.redact_personal = PersonalKinds::of(&[Personal::Phone]);
+    assert_eq!(content(&case), "Ann: ann@example.com, [redacted], card [redacted]");
+    case.obligations = vec![Obligation::RedactPersonal(PersonalKinds::of(&[Personal::Email]))];
+    assert_eq!(content(&case), "Ann: [redacted], [redacted], card [redacted]");
+
+    let error = ToolError::new(ErrorCode::NotFound, "no account for ann@example.com", "ask ann@example.com");
+    let shown = case.project(Err(&error)).projection.content;
+    assert!(shown.contains("no account for [redacted]") && !shown.contains("ann@"), "{shown}");
+}
+
+/// DEV-M03: what was masked on demand cannot be read from the whole result either.
+#[test]
+fn what_a_rule_or_the_contract_wants_masked_is_stored_masked() {
+    let lines = "ann@example.com wrote a line\n".repeat(2_000);
+    let mut case = Case::of(Trust::Trusted);
+    let stored = |case: &Case, output: &ToolOutput| {
+        String::from_utf8(case.output(output).artifacts[0].bytes().to_vec()).unwrap()
+    };
+    assert!(stored(&case, &ToolOutput::text(lines.clone())).contains("ann@example.com"), "as it came");
+    case.spec.projection.redact_personal = PersonalKinds::ALL;
+    let kept = stored(&case, &ToolOutput::text(lines.clone()));
+    assert!(!kept.contains("ann@") && kept.contains("[redacted] wrote a line"));
+
+    let rows: Vec<_> = (0..2_000).map(|n| json!({"n": n, "salary": 100_000 + n})).collect();
+    let output = ToolOutput::json(&json!(rows));
+    let mut case = Case::of(Trust::Trusted);
+    case.obligations = vec![Obligation::Redact(vec!["salary".to_owned()])];
+    let kept = stored(&case, &output);
+    assert!(!kept.contains("100001") && kept.contains("\"n\":1999"), "{}", &kept[..200]);
 }
 
 /// DEV-F01
@@ -318,7 +356,8 @@ fn fields_are_kept_and_masked_as_the_policy_says() {
         projected.projection.warnings,
         ["1 fields were masked", "1 results beyond the first 2 were dropped", "only some fields are shown"]
     );
-    assert_eq!(projected.artifacts[0].bytes(), text.as_bytes());
+    let stored = text.replace("a@x", "[redacted]");
+    assert_eq!(projected.artifacts[0].bytes(), stored.as_bytes(), "the whole, but for what is masked");
     let nothing = case.output(&ToolOutput::json(&json!({"other": 1})));
     assert_eq!(nothing.projection.content, r#"{"other":1}"#);
     assert_eq!(nothing.projection.warnings, ["none of the fields to keep is in the result; it is shown whole"]);

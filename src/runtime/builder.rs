@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     capability::{Capability, CapabilityBuilder, Registry, RegistryBuilder},
     clock::{Clock, SystemClock},
-    config::Limits,
+    config::{Limits, RedactionConfig},
     execute::{CallContext, Executor, Executors, HttpTool, IntoOutput, Slots, function},
     intent::Detector,
     llm::{Extractive, Model},
@@ -42,6 +42,7 @@ pub struct RuntimeBuilder {
     artifacts: Option<Arc<dyn ArtifactStore>>,
     clock: Arc<dyn Clock>,
     secrets: Known,
+    redaction: RedactionConfig,
     principal: Option<Principal>,
     scopes: Vec<Scope>,
     weights: Weights,
@@ -71,6 +72,7 @@ impl RuntimeBuilder {
             artifacts: None,
             clock: Arc::new(SystemClock),
             secrets: Known::new(),
+            redaction: RedactionConfig::default(),
             principal: None,
             scopes: Vec::new(),
             weights: Weights::default(),
@@ -221,6 +223,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Which personal data is masked in results and in records. Default: cards in results, everything in records.
+    #[must_use]
+    pub fn redaction(mut self, redaction: RedactionConfig) -> Self {
+        self.redaction = redaction;
+        self
+    }
+
     /// On whose behalf turns run. Default: user `me` of tenant `local`.
     #[must_use]
     pub fn principal(mut self, principal: Principal) -> Self {
@@ -300,6 +309,7 @@ impl RuntimeBuilder {
         let quotas = quotas(&self.quotas)?;
         let gate = quotas.as_ref().map_or(Arc::clone(&gate), |quotas| quotas.guard(gate));
         let executors = with_http_tools(self.executors, &registry)?;
+        let redactor = Redactor::new(&self.secrets);
         let shown = Shown::of(&registry, &executors);
         let searchable = is_searchable(&registry, &executors, &shown);
         let parts = Parts {
@@ -315,7 +325,8 @@ impl RuntimeBuilder {
             slots: Slots::default(),
             quotas,
             model: self.model.unwrap_or_else(|| Arc::new(Extractive::default())),
-            redactor: Arc::new(Redactor::new(&self.secrets)),
+            records: Arc::new(redactor.clone().personal(self.redaction.records)),
+            redactor: Arc::new(redactor.personal(self.redaction.results)),
             toolbox: Toolbox::default(),
             index: OnceLock::new(),
             shown,

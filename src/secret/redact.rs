@@ -1,18 +1,22 @@
-//! Masks secrets: known ones by value, others by their shape or by the name of the field they stand in.
+//! Masks secrets: known ones by value, others by their shape or by the name of the field they stand in; and personal data,
+//! found by its form and checked.
 //!
 //! It is the one choke point: results, errors, logs, spans and exports pass through it. Ordinary text comes out as it
 //! went in; what was masked once is not masked again.
 
 mod card;
+mod email;
+mod iban;
 mod named;
+mod number;
+mod phone;
 mod shape;
 mod variants;
 
-use std::{borrow::Cow, fmt, ops::Range};
+use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
-use regex::Regex;
-
-use super::Known;
+use super::{Known, Personal, PersonalKinds};
+use variants::Forms;
 
 /// What stands in place of a secret.
 pub const MASK: &str = "[redacted]";
@@ -62,10 +66,18 @@ impl<T: fmt::Display> fmt::Display for Redacted<T> {
     }
 }
 
-/// Masks secrets. Cheap to clone; build one per process, after all secrets are known.
-#[derive(Clone, Default)]
+/// Masks secrets and, of personal data, the kinds it is told to. Cheap to clone; build one per process, after all secrets
+/// are known.
+#[derive(Clone)]
 pub struct Redactor {
-    known: Option<Regex>,
+    known: Option<Arc<Forms>>,
+    personal: PersonalKinds,
+}
+
+impl Default for Redactor {
+    fn default() -> Self {
+        Self { known: None, personal: PersonalKinds::of(&[Personal::Card]) }
+    }
 }
 
 impl fmt::Debug for Redactor {
@@ -76,9 +88,27 @@ impl fmt::Debug for Redactor {
 
 impl Redactor {
     /// A redactor that masks the values in `known` (also Base64, percent-encoded and JSON-escaped) beside everything that
-    /// has the shape or the field name of a secret.
+    /// has the shape or the field name of a secret; and payment cards, until it is told otherwise.
     pub fn new(known: &Known) -> Self {
-        Self { known: variants::pattern(known) }
+        Self { known: Forms::of(known).map(Arc::new), ..Self::default() }
+    }
+
+    /// The same, masking these kinds of personal data and no others.
+    #[must_use]
+    pub fn personal(mut self, kinds: PersonalKinds) -> Self {
+        self.personal = kinds;
+        self
+    }
+
+    /// The same, masking these kinds of personal data as well.
+    #[must_use]
+    pub fn also(&self, kinds: PersonalKinds) -> Self {
+        Self { known: self.known.clone(), personal: self.personal.and(kinds) }
+    }
+
+    /// Which kinds of personal data it masks.
+    pub const fn kinds(&self) -> PersonalKinds {
+        self.personal
     }
 
     /// Masks the secrets in a text. Borrows when there is none.
@@ -110,7 +140,18 @@ impl Redactor {
             .filter(|span| span.start < range.end && span.end > range.start)
             .map(|span| span.start.max(range.start) - range.start..span.end.min(range.end) - range.start)
             .collect();
-        Redacted { masked: spans.len(), value: splice(part, spans, Form::Text) }
+        Redacted { masked: spans.len(), value: splice(part, spans, Form::Text, &|_| MASK) }
+    }
+
+    /// What a person sees of the arguments of a call before agreeing to it: all of them, but in place of the value of a known
+    /// secret its name (`[secret env:NAME]`).
+    pub fn for_approver<'a>(&self, arguments: &'a str) -> Cow<'a, str> {
+        let Some(known) = &self.known else { return Cow::Borrowed(arguments) };
+        let spans: Vec<Range<usize>> = known.pattern.find_iter(arguments).map(|found| found.range()).collect();
+        if spans.is_empty() {
+            return Cow::Borrowed(arguments);
+        }
+        Cow::Owned(splice(arguments, spans, Form::of(arguments), &|form| known.name(form)))
     }
 
     fn apply<'a>(&self, text: &'a str, fields: &[&str], form: Form) -> Redacted<Cow<'a, str>> {
@@ -121,7 +162,10 @@ impl Redactor {
             if spans.is_empty() {
                 break;
             }
-            out = Redacted { masked: out.masked + spans.len(), value: Cow::Owned(splice(&out.value, spans, form)) };
+            out = Redacted {
+                masked: out.masked + spans.len(),
+                value: Cow::Owned(splice(&out.value, spans, form, &|_| MASK)),
+            };
         }
         out
     }
@@ -130,11 +174,11 @@ impl Redactor {
     fn spans(&self, text: &str, fields: &[&str], form: Form) -> Vec<Range<usize>> {
         let mut spans: Vec<Range<usize>> = Vec::new();
         if let Some(known) = &self.known {
-            spans.extend(known.find_iter(text).map(|found| found.range()));
+            spans.extend(known.pattern.find_iter(text).map(|found| found.range()));
         }
         shape::find(text, &mut spans);
         named::find(text, fields, form, &mut spans);
-        card::find(text, &mut spans);
+        self.find_personal(text, &mut spans);
         if spans.len() > 1 {
             spans.sort_unstable_by_key(|span| (span.start, span.end));
             spans.dedup_by(|next, kept| {
@@ -148,6 +192,24 @@ impl Redactor {
         spans
     }
 }
+
+impl Redactor {
+    fn find_personal(&self, text: &str, spans: &mut Vec<Range<usize>>) {
+        let kinds = self.personal;
+        if kinds.holds(Personal::Card) {
+            card::find(text, spans);
+        }
+        if kinds.holds(Personal::Email) {
+            email::find(text, spans);
+        }
+        if kinds.and(NO_NUMBERS) != NO_NUMBERS {
+            number::find(text, kinds, spans);
+        }
+    }
+}
+
+/// The kinds that need no walk over the numbers of a text.
+const NO_NUMBERS: PersonalKinds = PersonalKinds::of(&[Personal::Card, Personal::Email]);
 
 impl From<Redacted<String>> for Redacted<Cow<'_, str>> {
     fn from(owned: Redacted<String>) -> Self {
@@ -181,10 +243,12 @@ fn unescape(text: &str) -> Option<String> {
     serde_json::from_str::<serde_json::Value>(text).ok().map(|value| value.to_string())
 }
 
-fn splice(text: &str, spans: Vec<Range<usize>>, form: Form) -> String {
+/// The text with something else in place of each span.
+fn splice<'m>(text: &str, spans: Vec<Range<usize>>, form: Form, mask: &dyn Fn(&str) -> &'m str) -> String {
     let mut out = String::with_capacity(text.len() + MASK.len() * spans.len());
     let (mut done, mut quotes) = (0, Quotes::default());
     for mut span in spans {
+        let mask = mask(text.get(span.clone()).unwrap_or_default());
         let bare = form == Form::Json && !quotes.inside(text, span.start);
         if bare {
             span = scalar(text, span);
@@ -193,10 +257,10 @@ fn splice(text: &str, spans: Vec<Range<usize>>, form: Form) -> String {
         out.push_str(text.get(done..from).unwrap_or_default());
         if bare {
             out.push('"');
-            out.push_str(MASK);
+            out.push_str(mask);
             out.push('"');
         } else {
-            out.push_str(MASK);
+            out.push_str(mask);
         }
         done = span.end.max(done);
     }

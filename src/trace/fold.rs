@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     policy::Outcome,
@@ -85,7 +86,7 @@ pub fn fold(journal: &[Recorded], redactor: &Redactor) -> Result<Trace, IllegalE
         started_at: journal.first().map_or_else(Timestamp::default, |first| first.at),
         active_ms: turn.active(),
         phase: format!("{:?}", turn.phase()),
-        prepared: turn.prepared().map(|prepared| Prepared::clone(prepared)),
+        prepared: turn.prepared().map(|prepared| without_secrets(prepared, redactor)),
         cost: cost(&turn, &tools),
         model_calls: models,
         tool_calls: tools,
@@ -99,6 +100,12 @@ fn input(journal: &[Recorded]) -> String {
         Some(Event::Started(started)) => crate::turn::input_text(&started.input).into_owned(),
         Some(_) | None => String::new(),
     }
+}
+
+/// Raw provider tools may carry headers and addresses of their own.
+fn without_secrets(prepared: &Prepared, redactor: &Redactor) -> Prepared {
+    let mask = |tool: &Value| serde_json::from_str(redactor.json(&tool.to_string()).as_str()).unwrap_or(Value::Null);
+    Prepared { builtin_tools: prepared.builtin_tools.iter().map(mask).collect(), ..prepared.clone() }
 }
 
 fn redacted(ended: &Ended, redactor: &Redactor) -> Ended {

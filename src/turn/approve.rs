@@ -2,7 +2,7 @@
 //! journal: what was proposed (`CallsDecided`), what was decided (`ApprovalDecided`) and, where it was edited, what is
 //! in effect (`ApprovalDecided.edit`). An approval holds for exactly what was shown.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,17 @@ pub fn requests(turn: &Turn) -> Vec<ApprovalRequest> {
     }
     let waiting = turn.calls().iter().filter(|call| matches!(call.stage, CallStage::Waiting));
     waiting.filter_map(|call| request(turn, call)).collect()
+}
+
+/// The same, as people see it: whole, but for secrets, which stand there by name.
+pub(crate) fn shown(parts: &Parts, turn: &Turn) -> Vec<ApprovalRequest> {
+    let mut all = requests(turn);
+    for request in &mut all {
+        if let Cow::Owned(arguments) = parts.redactor.for_approver(&request.arguments) {
+            request.arguments = arguments;
+        }
+    }
+    all
 }
 
 fn request(turn: &Turn, call: &Call) -> Option<ApprovalRequest> {
@@ -154,6 +165,12 @@ async fn edit(parts: &Parts, turn: &Turn, call: &Call, edited: &str) -> Result<A
     let id = call.capability().ok_or_else(|| refuse("the call has no capability".to_owned()))?;
     let capability = parts.registry.get(id).ok_or_else(|| refuse(format!("`{id}` is not registered any more")))?;
     let tool = parts.toolbox.get(capability).map_err(refuse)?;
+    if edited.contains("[secret ") {
+        return Err(refuse(
+            "the edit holds the name of a secret, which is not its value; leave the call as it is, or deny it"
+                .to_owned(),
+        ));
+    }
     let value: Value = serde_json::from_str(edited).map_err(|error| refuse(format!("the edit is no JSON: {error}")))?;
     if let Err(violations) = tool.validator.check(&value) {
         let all: Vec<String> = violations.iter().map(ToString::to_string).collect();
@@ -242,7 +259,7 @@ impl super::Driver<'_> {
     /// Asks people about the calls that wait. False when nobody is there to answer: the turn is left waiting, durably.
     pub(super) async fn ask_people(&mut self) -> Result<bool, TurnError> {
         self.commit().await?;
-        for request in requests(self.log.turn()) {
+        for request in shown(self.parts, self.log.turn()) {
             if !self.still_waits(&request.call) {
                 continue;
             }

@@ -188,7 +188,10 @@ impl Round<'_> {
         let used = self.turn.calls_of(&capability.id) + self.of.get(&capability.id).copied().unwrap_or(0);
         let cap = decision.obligations.iter().filter_map(|obligation| match obligation {
             Obligation::CapCalls(cap) => Some(*cap),
-            Obligation::Redact(_) | Obligation::CapTokens(_) | Obligation::Approvers(_) => None,
+            Obligation::Redact(_)
+            | Obligation::RedactPersonal(_)
+            | Obligation::CapTokens(_)
+            | Obligation::Approvers(_) => None,
         });
         let cap = cap.chain(capability.governance.max_calls_per_turn).min();
         if cap.is_some_and(|cap| used >= cap) {

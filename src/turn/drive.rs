@@ -9,8 +9,7 @@ use crate::types::{CallId, DurationMs, TurnId};
 
 use super::{
     Act, ApprovalRequest, Approver, Ended, Event, Exposed, Operated, Operator, Parts, Resumed, Started, Step, Turn,
-    TurnError, Watcher, answer,
-    approve::requests,
+    TurnError, Watcher, answer, approve,
     ask::Asking,
     decide,
     log::Log,
@@ -195,11 +194,12 @@ impl<'a> Driver<'a> {
     }
 
     fn leave(self) -> TurnOutcome {
+        let parts = self.parts;
         let turn = self.log.into_turn();
         let end = match (turn.ended(), turn.paused()) {
             (Some(ended), _) => TurnEnd::Ended(ended.clone()),
             (None, Some(paused)) => TurnEnd::Paused(paused.clone()),
-            (None, None) => TurnEnd::Waiting(requests(&turn)),
+            (None, None) => TurnEnd::Waiting(approve::shown(parts, &turn)),
         };
         TurnOutcome { turn, end }
     }

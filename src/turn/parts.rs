@@ -56,6 +56,8 @@ pub struct Parts {
     pub quotas: Option<Arc<Quotas>>,
     /// Masks secrets.
     pub redactor: Arc<Redactor>,
+    /// Masks what is kept for people: traces, lists.
+    pub records: Arc<Redactor>,
     /// Tool definitions and validators, made when first needed.
     pub toolbox: Toolbox,
     /// The index of tool search, made when first needed.

@@ -11,6 +11,7 @@ mod doubt;
 mod examples;
 mod layers;
 mod pins;
+mod redaction;
 mod resource;
 mod sizes;
 mod taint;

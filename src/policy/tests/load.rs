@@ -1,7 +1,10 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::policy::condition::MAX_SOURCE_BYTES;
+use crate::{
+    policy::condition::MAX_SOURCE_BYTES,
+    secret::{Personal, PersonalKinds},
+};
 
 /// What is wrong with a condition.
 fn problem(condition: &str) -> RuleProblem {
@@ -327,4 +330,22 @@ examples:
 fn a_rule_without_an_example_is_named() {
     let report = check(&[("a.yaml", "rules: [{id: a, then: deny, because: x}]")]).unwrap();
     assert_eq!(report, CheckReport { passed: 0, failed: vec![], untested: vec!["a".parse().unwrap()] });
+}
+
+#[test]
+fn a_rule_names_kinds_of_personal_data_or_is_refused() {
+    let rule = |kinds: &str| format!("rules: [{{id: r, then: {{redact_personal: {kinds}}}, because: x}}]");
+    let obligations = |kinds: &str| {
+        let gate = Gate::load(&[
+            ("test.yaml", &rule(kinds)),
+            ("more.yaml", "rules: [{id: s, then: {redact_personal: phone}, because: x}]"),
+        ])
+        .unwrap();
+        question("{capability: {id: a.b, risk: read_only}}").ask(&gate).obligations
+    };
+    let both = PersonalKinds::of(&[Personal::Email, Personal::Phone]);
+    assert_eq!(obligations("[email]"), [Obligation::RedactPersonal(both)]);
+    assert_eq!(obligations("all"), [Obligation::RedactPersonal(PersonalKinds::ALL)]);
+    let error = refused(&rule("[name]")).to_string();
+    assert!(error.contains("`name` is no kind of personal data"), "{error}");
 }

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-const SHORTEST: usize = 13;
+const SHORTEST: usize = 14;
 const LONGEST: usize = 19;
 
-/// Adds the card numbers in `text`. Looks at every thirteenth byte only, since a card has at least thirteen.
+/// Adds the card numbers in `text`. Looks at every fourteenth byte only, since a card has at least fourteen digits: those
+/// of thirteen are no longer issued.
 pub(super) fn find(text: &str, spans: &mut Vec<Range<usize>>) {
     let bytes = text.as_bytes();
     let mut at = SHORTEST - 1;
@@ -52,7 +53,7 @@ fn numbers(bytes: &[u8], run: Range<usize>, spans: &mut Vec<Range<usize>>) {
 
 /// The card number that the digits of a run are, if they are one.
 fn card(bytes: &[u8], run: Range<usize>) -> Option<Range<usize>> {
-    let glues = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    let glues = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'/');
     let text = bytes.get(run.clone())?;
     let start = run.start + text.iter().position(u8::is_ascii_digit)?;
     let end = run.start + text.iter().rposition(u8::is_ascii_digit)? + 1;
@@ -64,14 +65,16 @@ fn card(bytes: &[u8], run: Range<usize>) -> Option<Range<usize>> {
     let glued = start.checked_sub(1).and_then(|at| bytes.get(at)).is_some_and(glues)
         || bytes.get(end).is_some_and(|b| glues(b) && *b != b'.');
     let fits = (SHORTEST..=LONGEST).contains(&digits.len());
-    (fits && !glued && is_issued(&digits) && is_luhn(&digits)).then_some(start..end)
+    // Nineteen digits from 4 on are a card only where they are written like one: ids look like that, too.
+    let bare = digits.len() == LONGEST && digits.len() == number.len() && digits.first() == Some(&4);
+    (fits && !glued && !bare && is_issued(&digits) && is_luhn(&digits)).then_some(start..end)
 }
 
 /// Whether first digits and length belong together: Visa, Mastercard, American Express, Discover, UnionPay, JCB, Diners.
 fn is_issued(digits: &[u8]) -> bool {
     let first = digits.iter().take(4).fold(0u32, |sum, digit| sum * 10 + u32::from(*digit));
     match first {
-        4000..=4999 => matches!(digits.len(), 13 | 16 | 19),
+        4000..=4999 => matches!(digits.len(), 16 | 19),
         5100..=5599 | 2221..=2720 | 6011 | 6440..=6499 | 6500..=6599 | 3528..=3589 => digits.len() == 16,
         3400..=3499 | 3700..=3799 => digits.len() == 15,
         6200..=6299 => digits.len() >= 16,

@@ -5,6 +5,8 @@ use secrecy::SecretString;
 
 use super::*;
 
+mod personal;
+
 fn known(values: &[&str]) -> Redactor {
     let mut known = Known::new();
     known.extend(values.iter().map(|value| SecretString::from((*value).to_owned())));

@@ -1,5 +1,7 @@
 //! The forms in which a known secret may turn up.
 
+use std::collections::HashMap;
+
 use regex::Regex;
 
 use super::{Known, MASK};
@@ -7,18 +9,43 @@ use super::{Known, MASK};
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// One pattern of literals for all forms of all secrets, the longest first; `None` when there is none.
-pub(super) fn pattern(known: &Known) -> Option<Regex> {
-    let mut all: Vec<String> = known.values().flat_map(variants).collect();
-    all.retain(|form| form.len() >= Known::MIN_BYTES && !MASK.contains(form.as_str()));
-    all.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-    all.dedup();
-    if all.is_empty() {
-        return None;
+/// All forms of all secrets.
+pub(super) struct Forms {
+    /// One pattern of literals, the longest first.
+    pub(super) pattern: Regex,
+    /// What stands for each form where an approver sees it.
+    names: HashMap<String, String>,
+}
+
+impl Forms {
+    /// `None` when there is no secret.
+    pub(super) fn of(known: &Known) -> Option<Self> {
+        let mut names: HashMap<String, String> = HashMap::new();
+        for (value, reference) in known.values() {
+            let name = reference.map_or_else(|| MASK.to_owned(), |reference| format!("[secret {reference}]"));
+            // Inside JSON it has to stay a string.
+            let name = name.replace(['"', '\\'], "?");
+            for form in
+                variants(value).into_iter().filter(|form| form.len() >= Known::MIN_BYTES && !MASK.contains(form))
+            {
+                names.entry(form).or_insert_with(|| name.clone());
+            }
+        }
+        let mut all: Vec<&String> = names.keys().collect();
+        all.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        let literals: Vec<String> = all.into_iter().map(|form| regex::escape(form)).collect();
+        if literals.is_empty() {
+            return None;
+        }
+        // Literals alone always compile; the bound is lifted because there may be many long ones.
+        let pattern = regex::RegexBuilder::new(&literals.join("|")).size_limit(256 << 20).build().ok()?;
+        Some(Self { pattern, names })
     }
-    let literals: Vec<String> = all.iter().map(|form| regex::escape(form)).collect();
-    // Literals alone always compile; the bound is lifted because there may be many long ones.
-    regex::RegexBuilder::new(&literals.join("|")).size_limit(256 << 20).build().ok()
+
+    /// What an approver sees in place of a form.
+    pub(super) fn name(&self, form: &str) -> &str {
+        self.names.get(form).map_or(MASK, String::as_str)
+    }
 }
 
 fn variants(value: &str) -> Vec<String> {

@@ -15,7 +15,7 @@ use agcore::{
     policy::{DEFAULT_RULES, Principal},
     projection::DiskArtifacts,
     runtime::{Runtime, RuntimeBuilder},
-    secret::{Known, SecretRef},
+    secret::{Known, Redactor, SecretRef},
     store::{Journal, SqliteJournal},
     types::{Api, Region},
 };
@@ -23,6 +23,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use super::Global;
+use crate::telemetry;
 
 /// Which model answers.
 #[derive(Debug, Default, Args)]
@@ -83,6 +84,7 @@ pub(crate) async fn builder(global: &Global, config: &Config) -> Result<RuntimeB
         .journal(Arc::new(journal))
         .artifacts(Arc::new(DiskArtifacts::new(state.join("artifacts"))))
         .limits(config.limits.clone())
+        .redaction(config.redaction)
         .principal(principal(config));
     for demand in &config.route.demands {
         builder = builder.demand(*demand);
@@ -117,6 +119,7 @@ pub(crate) fn finish(builder: RuntimeBuilder, config: Config) -> Result<Made> {
     let mut secrets = Known::new();
     let (model, because) = model(&config, &mut secrets)?;
     let stream = model.origin().api != Api::Local;
+    telemetry::mask_with(Redactor::new(&secrets).personal(config.redaction.records));
     let runtime = builder.model(model).secrets(secrets).stream(stream).build()?;
     Ok(Made { runtime, because, config })
 }
@@ -134,9 +137,12 @@ fn model(config: &Config, secrets: &mut Known) -> Result<(Arc<dyn Model>, String
         Choice::Extractive => Ok((Arc::new(Extractive::default()), picked.because)),
         Choice::Http { profile, model, api, base_url, key_env } => {
             let reference = named_key.or_else(|| key_env.map(|name| SecretRef::Env(name.to_owned())));
-            let key = reference.map(|reference| reference.resolve()).transpose()?;
+            let key = reference.as_ref().map(SecretRef::resolve).transpose()?;
             if let Some(key) = &key {
-                secrets.add(key);
+                match &reference {
+                    Some(reference) => secrets.add_named(reference, key),
+                    None => secrets.add(key),
+                };
             }
             let client = HttpClient::new(&HttpConfig::default())?;
             let region = Region::Global;
