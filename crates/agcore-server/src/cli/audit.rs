@@ -48,7 +48,7 @@ async fn list(global: &Global, runtime: &Runtime, turn: Option<&str>, limit: u32
         entries.extend(audit::entries(&runtime.journal(&head.turn).await?));
     }
     for entry in &mut entries {
-        entry.why = runtime.parts().redactor.text(&entry.why).as_str().to_owned();
+        entry.why = runtime.parts().records.text(&entry.why).as_str().to_owned();
     }
     let acted = if turn.is_some() { Vec::new() } else { acted(runtime).await? };
     if global.json {
