@@ -97,6 +97,13 @@ impl MessageFold {
         }
     }
 
+    /// Says it once, however often it happens.
+    fn note(&mut self, notice: String) {
+        if !self.notices.contains(&notice) {
+            self.notices.push(notice);
+        }
+    }
+
     fn message_start(&mut self, event: &Event<'_>) {
         if !self.blocks.is_empty() {
             // A proxy asked again in the middle of a message: the second one is whole, the first one is not.
@@ -140,13 +147,13 @@ impl MessageFold {
         let Some(delta) = event.delta.read::<Delta<'_>>() else { return };
         if self.block(event.index).is_none() {
             let Some(open) = Open::for_delta(delta.kind.text(), &self.reading) else {
-                return self.notices.push(format!("a `{}` without its block was left out", delta.kind.text()));
+                return self.note(format!("a `{}` without its block was left out", short(delta.kind.text())));
             };
             self.place(event.index, open);
         }
         let known = self.block(event.index).is_none_or(|open| open.take(&delta, sink));
         if !known {
-            self.notices.push(format!("a delta of the unknown type `{}` was left out", short(delta.kind.text())));
+            self.note(format!("a delta of the unknown type `{}` was left out", short(delta.kind.text())));
         }
     }
 
@@ -226,7 +233,7 @@ impl Fold for MessageFold {
             return;
         }
         let Ok(mut parsed) = serde_json::from_str::<Event<'_>>(event.data) else {
-            return self.notices.push(format!("an event `{}` that is no object was left out", short(event.name)));
+            return self.note(format!("an event `{}` that is no object was left out", short(event.name)));
         };
         if parsed.kind.some().is_none() {
             parsed.kind = Str(Some(event.name.into()));
@@ -243,9 +250,7 @@ impl Fold for MessageFold {
             _ if parsed.error.get().is_some() => self.failed(event),
             kind => {
                 let notice = format!("an event of the unknown type `{}` was left out", short(kind));
-                if !self.notices.contains(&notice) {
-                    self.notices.push(notice);
-                }
+                self.note(notice);
             }
         }
     }

@@ -196,6 +196,14 @@ impl ResponseFold {
         Ok(reply)
     }
 
+    /// Each type is said once.
+    fn unknown_event(&mut self, kind: &str) {
+        let kind: String = kind.chars().take(64).collect();
+        if !self.unknown.contains(&kind) {
+            self.unknown.push(kind);
+        }
+    }
+
     fn unknown_events(&self) -> Vec<String> {
         self.unknown.iter().map(|kind| format!("an event of the unknown type `{kind}` was left out")).collect()
     }
@@ -299,8 +307,7 @@ impl Fold for ResponseFold {
             return;
         }
         let Ok(mut parsed) = serde_json::from_str::<Event<'_>>(event.data) else {
-            self.unknown.push(event.name.chars().take(64).collect());
-            return;
+            return self.unknown_event(event.name);
         };
         if parsed.kind.some().is_none() {
             parsed.kind = Str(Some(event.name.into()));
@@ -334,10 +341,8 @@ impl Fold for ResponseFold {
             _ => {}
         }
         if !is_known(kind) {
-            let kind: String = kind.chars().take(64).collect();
-            if !self.unknown.contains(&kind) {
-                self.unknown.push(kind);
-            }
+            let kind = kind.to_owned();
+            self.unknown_event(&kind);
         }
     }
 

@@ -401,3 +401,19 @@ fn the_kit_has_the_size_of_real_replies() {
         assert_eq!(kit::origin(api).api, api);
     }
 }
+
+/// A stream that is mostly of the future fills no memory with words about it.
+#[test]
+fn what_is_unknown_is_told_once_however_often_it_comes() {
+    for api in WIRES {
+        let (mut events, _) = stream(api, &TALK, End::Natural);
+        let odd =
+            json!({event_type(api): "hologram.projected", "index": 7, "delta": {"type": "hologram_delta"}}).to_string();
+        for event in ["not json at all", odd.as_str()] {
+            events.splice(2..2, std::iter::repeat_n(event.to_owned(), 500));
+        }
+        let reply = fold(api, sse(&events).as_bytes()).unwrap_or_else(|error| panic!("{api}: {error}"));
+        assert!((1..4).contains(&reply.notices.len()), "{api}: {} notices", reply.notices.len());
+        assert_eq!(reply.text_and_citations().0, "It is 12 °C in Tromsø 🏔.", "{api}");
+    }
+}
