@@ -1,6 +1,6 @@
 //! Markup that only the makers of a conversation write: roles, templates, tool calls; and links that carry data away.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{ops::Range, sync::OnceLock};
 
 use regex::Regex;
 
@@ -10,31 +10,54 @@ pub(super) struct Mark {
     pub(super) kind: Kind,
     pub(super) what: &'static str,
     pub(super) weight: f32,
-    pattern: Option<Regex>,
+    /// Every match holds one of these: most texts hold none, and the pattern is not even read.
+    hints: &'static [&'static str],
+    source: &'static str,
+    pattern: OnceLock<Option<Regex>>,
+}
+
+impl Mark {
+    const fn new(
+        (kind, weight): (Kind, f32),
+        what: &'static str,
+        hints: &'static [&'static str],
+        source: &'static str,
+    ) -> Self {
+        Self { kind, what, weight, hints, source, pattern: OnceLock::new() }
+    }
+
+    fn pattern(&self) -> Option<&Regex> {
+        self.pattern.get_or_init(|| Regex::new(self.source).ok()).as_ref()
+    }
 }
 
 /// The marks, as they stand in a plain text: small letters, single spaces.
-static MARKS: LazyLock<Vec<Mark>> = LazyLock::new(|| {
-    [
-        (Kind::Markup, 3.1, "a token of a chat template", CHAT),
-        (Kind::Markup, 2.0, "a tag of a prompt", TAG),
-        (Kind::Markup, 1.8, "a heading of a prompt template or the end of one", TEMPLATE),
-        (Kind::Markup, 0.6, "a comment that is not shown", r"<!--|\[//\]: ?#|/\*|<caption"),
-        (Kind::Markup, 1.5, "a tool call written out", CALL),
-        (
-            Kind::Command,
-            0.5,
-            "a command for a shell or an interpreter",
-            r"os\.system|subprocess\.|rm -rf|\| ?(?:ba)?sh\b|\bcurl |\beval\(|\bexec\(",
-        ),
-        (Kind::Exfiltration, 0.8, "an image whose address carries data", IMAGE),
-        (Kind::Exfiltration, 2.2, "an address with a place for a secret", PLACE),
-        (Kind::Markup, 0.5, "a mode in angle brackets", r"<[a-z ]{0,30}(?:mode|override|warning|alert)[a-z ]{0,30}>"),
-    ]
-    .into_iter()
-    .map(|(kind, weight, what, pattern)| Mark { kind, what, weight, pattern: Regex::new(pattern).ok() })
-    .collect()
-});
+static MARKS: [Mark; 9] = [
+    Mark::new((Kind::Markup, 3.1), "a token of a chat template", &["<", "["], CHAT),
+    Mark::new((Kind::Markup, 2.0), "a tag of a prompt", &["<", "["], TAG),
+    Mark::new(
+        (Kind::Markup, 1.8),
+        "a heading of a prompt template or the end of one",
+        &["###", "%%", "--", "]]}", "\"\"\"", "==="],
+        TEMPLATE,
+    ),
+    Mark::new((Kind::Markup, 0.6), "a comment that is not shown", &["<", "[//", "/*"], r"<!--|\[//\]: ?#|/\*|<caption"),
+    Mark::new((Kind::Markup, 1.5), "a tool call written out", &["_call", "tool_", "<invoke"], CALL),
+    Mark::new(
+        (Kind::Command, 0.5),
+        "a command for a shell or an interpreter",
+        &["os.system", "subprocess.", "rm -rf", "|", "curl ", "eval(", "exec("],
+        r"os\.system|subprocess\.|rm -rf|\| ?(?:ba)?sh\b|\bcurl |\beval\(|\bexec\(",
+    ),
+    Mark::new((Kind::Exfiltration, 0.8), "an image whose address carries data", &["](http"], IMAGE),
+    Mark::new((Kind::Exfiltration, 2.2), "an address with a place for a secret", &["://"], PLACE),
+    Mark::new(
+        (Kind::Markup, 0.5),
+        "a mode in angle brackets",
+        &["<"],
+        r"<[a-z ]{0,30}(?:mode|override|warning|alert)[a-z ]{0,30}>",
+    ),
+];
 
 const CHAT: &str = r"<\|?/?(?:im_start|im_end|endoftext|eot_id|start_header_id|end_header_id|start_of_turn|end_of_turn|begin_of_text)\|?>|<\|(?:system|assistant|user)\|>|<</?sys>>|\[/?inst\]";
 const TAG: &str = r"</?(?:system|assistant|system_prompt|system-reminder|instructions?|important|information|admin|user_prompt|secret|sys|priority|hidden|prompt|command)>|\[/?system\]";
@@ -47,8 +70,11 @@ const PLACE: &str = r#"https?://[^ )>"']{1,300}[?&/][a-z_]{0,20}=?[{<\[]{0,2}\$?
 /// Every mark in a plain text.
 pub(super) fn find(plain: &str) -> Vec<(&'static Mark, Range<usize>)> {
     let mut found = Vec::new();
-    for mark in MARKS.iter() {
-        let Some(pattern) = &mark.pattern else { continue };
+    for mark in &MARKS {
+        if !mark.hints.iter().any(|hint| plain.contains(hint)) {
+            continue;
+        }
+        let Some(pattern) = mark.pattern() else { continue };
         found.extend(pattern.find_iter(plain).take(MOST).map(|hit| (mark, hit.range())));
     }
     found
@@ -63,6 +89,6 @@ mod tests {
 
     #[test]
     fn every_pattern_is_one() {
-        assert!(MARKS.iter().all(|mark| mark.pattern.is_some()));
+        assert!(MARKS.iter().all(|mark| mark.pattern().is_some()));
     }
 }

@@ -94,6 +94,9 @@ struct Builder {
 
 impl Builder {
     fn push(&mut self, at: usize, c: char, after: &str) {
+        if c.is_ascii_alphanumeric() && self.gap == Gap::None && self.before.is_ascii_alphanumeric() {
+            return self.push_next_letter(at, c);
+        }
         if c.is_whitespace() {
             self.gap = match (self.gap, c == '\n') {
                 (Gap::Line | Gap::Lines, true) => Gap::Lines,
@@ -114,6 +117,17 @@ impl Builder {
         for small in straight(c).to_lowercase() {
             self.write(at, small);
         }
+        self.before = c;
+    }
+
+    /// The usual case: a letter after a letter starts no sentence, unless the one it is in is too long.
+    fn push_next_letter(&mut self, at: usize, c: char) {
+        let start = self.plain.cuts.last().copied().unwrap_or(0);
+        if self.plain.text.len() - start > LONGEST {
+            self.plain.cuts.push(self.plain.text.len());
+        }
+        self.plain.text.push(c.to_ascii_lowercase());
+        self.plain.origin.push(u32::try_from(at).unwrap_or(u32::MAX));
         self.before = c;
     }
 
