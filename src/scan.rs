@@ -109,6 +109,8 @@ impl Report {
 /// From this score on, a text is taken to hold an instruction.
 pub const THRESHOLD: f32 = 0.5;
 
+/// A shorter text holds no instruction in any language: `ok`, a number, a date.
+const SHORTEST: usize = 12;
 /// No more findings are reported.
 const MOST_FINDINGS: usize = 16;
 /// Sentences next to the worst one belong to it from this score on.
@@ -123,6 +125,9 @@ pub struct Scanner;
 impl Scanner {
     /// Scans a text.
     pub fn scan(raw: &str) -> Report {
+        if raw.len() < SHORTEST {
+            return Report::default();
+        }
         let mut scan = Scan::of(raw);
         let hidden = hidden::find(raw);
         for (text, range) in encoded::find(raw, &hidden) {
