@@ -74,6 +74,11 @@ impl Process {
         self.runtime.turns(1).await.unwrap().remove(0).turn
     }
 
+    async fn has_finished_a_call(&self, turn: &TurnId) -> bool {
+        let journal = self.runtime.journal(turn).await.unwrap();
+        journal.iter().any(|recorded| matches!(recorded.event, Event::CallFinished(_)))
+    }
+
     async fn resume(&self, turn: &TurnId) -> TurnOutcome {
         self.runtime.resume(turn, Company::default()).await.unwrap()
     }
@@ -235,9 +240,13 @@ async fn of_two_that_take_up_a_turn_at_once_one_runs_it() {
     let driver = world.process([reply().call(WRITE, json!({})).call(READ, json!({}))]).await;
     let running = driver.ask();
     world.gate.arrived(1).await;
+    let turn = driver.turn().await;
+    // A commit still under way when the driver is dropped would refuse both.
+    while !driver.has_finished_a_call(&turn).await {
+        tokio::task::yield_now().await;
+    }
     running.abort();
     let _ = running.await;
-    let turn = driver.turn().await;
     drop(driver);
     world.gate.open();
     let reads = world.read.runs();
