@@ -175,10 +175,10 @@ async fn find(runtime: &Runtime, turn: &str, call: Option<&str>) -> Result<Appro
 }
 
 async fn record(global: &Global, decide: Decide, mut answer: ApprovalAnswer) -> Result<u8> {
-    let config = setup::config(global, &setup::ModelArgs::default())?;
-    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
+    let made = setup::runtime(global, &setup::ModelArgs::default()).await?;
+    answer.by = made.actor(decide.by);
+    let setup::Made { runtime, config, .. } = made;
     let request = find(&runtime, &decide.turn, decide.call.as_deref()).await?;
-    answer.by = decide.by.unwrap_or_else(|| config.principal.user.to_string());
     answer.roles = if decide.roles.is_empty() { config.principal.roles } else { BTreeSet::from_iter(decide.roles) };
     answer.reason = decide.reason;
     let digest = decide.digest.as_deref().or(Some(&request.digest));

@@ -24,13 +24,13 @@ pub(crate) struct Halt {
 }
 
 pub(crate) async fn run(global: &Global, halt: Halt) -> Result<u8> {
-    let config = setup::config(global, &setup::ModelArgs::default())?;
-    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
+    let made = setup::runtime(global, &setup::ModelArgs::default()).await?;
+    let runtime = &made.runtime;
     if halt.status {
         let halts = runtime.halts().await?;
         show(global, "halted", &halts, "nothing is halted")?;
     } else if halt.lift {
-        let by = halt.by.unwrap_or_else(|| config.principal.user.to_string());
+        let by = made.actor(halt.by);
         let lifted = runtime.lift_halt(Operator { by: &by, why: "" }).await?;
         show(global, "lifted", &lifted, "nothing was halted")?;
         let paused = runtime.turns(10_000).await?;
@@ -42,7 +42,7 @@ pub(crate) async fn run(global: &Global, halt: Halt) -> Result<u8> {
         let Some(why) = halt.why.filter(|why| !why.trim().is_empty()) else {
             bail!("say why with --why: whoever finds the turns put down wants to know");
         };
-        let by = halt.by.unwrap_or_else(|| config.principal.user.to_string());
+        let by = made.actor(halt.by);
         let order = runtime.halt(Operator { by: &by, why: &why }).await?;
         show(global, "halted", &[order], "")?;
     }

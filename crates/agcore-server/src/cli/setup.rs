@@ -50,6 +50,13 @@ pub(crate) struct Made {
     pub(crate) config: Config,
 }
 
+impl Made {
+    /// Who acts: the one that was named, or the user of the configuration.
+    pub(crate) fn actor(&self, named: Option<String>) -> String {
+        named.unwrap_or_else(|| self.config.principal.user.to_string())
+    }
+}
+
 /// Reads the configuration: file, environment, flags.
 pub(crate) fn config(global: &Global, model: &ModelArgs) -> Result<Config> {
     let mut flags = Vec::new();

@@ -179,8 +179,8 @@ fn shorten(text: &str) -> &str {
 }
 
 async fn resume(global: &Global, name: &str, yes: bool, by: Option<String>, model: &setup::ModelArgs) -> Result<u8> {
-    let by = operator(global, by)?;
     let made = setup::runtime(global, model).await?;
+    let by = made.actor(by);
     let head = made.runtime.find(name).await?;
     // An order to pause may stand that no living process has carried out.
     if head.state != TurnState::Ended {
@@ -191,23 +191,17 @@ async fn resume(global: &Global, name: &str, yes: bool, by: Option<String>, mode
     ask::print(global, &made, &outcome).await
 }
 
-/// Who acts: the one that was named, or the user of the configuration.
-fn operator(global: &Global, by: Option<String>) -> Result<String> {
-    let config = setup::config(global, &setup::ModelArgs::default())?;
-    Ok(by.unwrap_or_else(|| config.principal.user.to_string()))
-}
-
 async fn pause(global: &Global, who: &Who) -> Result<u8> {
-    let by = operator(global, who.by.clone())?;
-    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
+    let made = setup::runtime(global, &setup::ModelArgs::default()).await?;
+    let (by, runtime) = (made.actor(who.by.clone()), made.runtime);
     let head = runtime.find(&who.turn).await?;
     let given = runtime.pause(&head.turn, Operator { by: &by, why: &who.why }).await?;
     told(global, &head.turn, "paused", given)
 }
 
 async fn limit(global: &Global, who: &Who, set: &[String]) -> Result<u8> {
-    let by = operator(global, who.by.clone())?;
-    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
+    let made = setup::runtime(global, &setup::ModelArgs::default()).await?;
+    let (by, runtime) = (made.actor(who.by.clone()), made.runtime);
     let head = runtime.find(&who.turn).await?;
     let given = runtime.set_limits(&head.turn, Operator { by: &by, why: &who.why }, limits_of(set)?).await?;
     told(global, &head.turn, "limited", given)
@@ -230,8 +224,8 @@ async fn resolve(
     took_effect: bool,
     receipt: Option<String>,
 ) -> Result<u8> {
-    let by = operator(global, who.by.clone())?;
-    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
+    let made = setup::runtime(global, &setup::ModelArgs::default()).await?;
+    let (by, runtime) = (made.actor(who.by.clone()), made.runtime);
     let head = runtime.find(&who.turn).await?;
     let turn = agcore::turn::Turn::fold(&runtime.journal(&head.turn).await?)?;
     let call = match (call, turn.doubts()) {
@@ -268,8 +262,8 @@ fn told(global: &Global, turn: &TurnId, what: &str, given: Given) -> Result<u8> 
 }
 
 async fn cancel(global: &Global, name: &str, by: Option<String>) -> Result<u8> {
-    let by = operator(global, by)?;
-    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
+    let made = setup::runtime(global, &setup::ModelArgs::default()).await?;
+    let (by, runtime) = (made.actor(by), made.runtime);
     let head = runtime.find(name).await?;
     runtime.cancel(&head.turn, &by).await?;
     if global.json {

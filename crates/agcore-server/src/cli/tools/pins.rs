@@ -105,9 +105,8 @@ pub(crate) async fn approve(global: &Global, approve: Approve) -> Result<u8> {
     if approve.hash.is_some() && approve.ids.len() > 1 {
         bail!("--hash is of one definition; agree to one at a time with it");
     }
-    let config = setup::config(global, &setup::ModelArgs::default())?;
-    let by = approve.by.unwrap_or_else(|| config.principal.user.to_string());
-    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
+    let made = setup::runtime(global, &setup::ModelArgs::default()).await?;
+    let (by, runtime) = (made.actor(approve.by), made.runtime);
     let mut pins = Vec::new();
     for id in &approve.ids {
         let operator = Operator { by: &by, why: &approve.why };
@@ -123,9 +122,8 @@ pub(crate) async fn approve(global: &Global, approve: Approve) -> Result<u8> {
 }
 
 pub(crate) async fn withdraw(global: &Global, withdraw: Withdraw) -> Result<u8> {
-    let config = setup::config(global, &setup::ModelArgs::default())?;
-    let by = withdraw.by.unwrap_or_else(|| config.principal.user.to_string());
-    let runtime = setup::runtime(global, &setup::ModelArgs::default()).await?.runtime;
+    let made = setup::runtime(global, &setup::ModelArgs::default()).await?;
+    let (by, runtime) = (made.actor(withdraw.by), made.runtime);
     let operator = Operator { by: &by, why: &withdraw.why };
     if !runtime.withdraw_definition(&CapabilityId::new(&withdraw.id)?, operator).await? {
         bail!("nobody had agreed to `{}`", withdraw.id);
