@@ -31,6 +31,7 @@ pub use draft::FunctionDefaults;
 pub use error::{CapabilityError, Place, Problem};
 pub use lint::{Finding, Origin, Severity, lint};
 pub use pin::{Change, Standing, pin, standing, visible};
+pub(crate) use references::asked;
 pub use references::{lint_references, lookup_problem};
 pub use registry::{External, Overridden, Quarantined, Registry, RegistryBuilder};
 pub use schema::schema_of;

@@ -11,6 +11,8 @@ mod pin;
 mod time;
 mod usage;
 
+use sha2::{Digest, Sha256};
+
 pub use call::{ArtifactRef, Content, ErrorCode, Projection, ProjectionKind, ToolCall, ToolError, ToolOutput};
 pub use class::{
     Api, ArgumentRole, CostClass, DataClass, Demand, ExecutionMode, Region, RiskClass, SideEffect, Trigger, Trust,
@@ -44,6 +46,16 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 /// A SHA-256 hash as agcore writes it: `sha256:` and its hexadecimal digits.
 pub(crate) fn sha256_name(hash: &[u8]) -> String {
     format!("sha256:{}", hex(hash))
+}
+
+/// The SHA-256 hash of files that were loaded together: of their texts, in order, each with its length.
+pub(crate) fn texts_hash(files: &[(&str, &str)]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for (_, text) in files {
+        hasher.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
+        hasher.update(text);
+    }
+    hasher.finalize().into()
 }
 
 /// A map for look-ups on the path of every turn: keyed at random like the usual one, and several times faster on ids.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     policy::Outcome,
-    turn::{Act, ApprovalDecided, CallDecided, Event, Operated, Recorded, Started, Verdict},
+    turn::{ApprovalDecided, CallDecided, CallFinished, Event, Operated, Recorded, Started, Verdict},
     types::{CallId, CapabilityId, RuleId, TenantId, Timestamp, TurnId, UserId, is_default},
 };
 
@@ -87,14 +87,7 @@ impl Reader<'_> {
             Event::Resumed(resumed) => {
                 self.policy = resumed.policy.clone();
                 self.add(recorded, "resumed");
-                for finished in &resumed.looked_up {
-                    self.add(recorded, finished.outcome.status.as_str());
-                    self.about(&finished.call);
-                    if let Some(entry) = self.entries.last_mut() {
-                        entry.receipt.clone_from(&finished.outcome.receipt);
-                        entry.by.clone_from(&finished.settled_by);
-                    }
-                }
+                resumed.looked_up.iter().for_each(|finished| self.finished(recorded, finished));
             }
             Event::CallsDecided(decisions) => decisions.iter().for_each(|decided| self.decided(recorded, decided)),
             Event::ApprovalDecided(approval) => self.approval(recorded, approval),
@@ -102,14 +95,7 @@ impl Reader<'_> {
                 self.add(recorded, "running");
                 self.about(&started.call);
             }
-            Event::CallFinished(finished) => {
-                self.add(recorded, finished.outcome.status.as_str());
-                self.about(&finished.call);
-                if let Some(entry) = self.entries.last_mut() {
-                    entry.receipt.clone_from(&finished.outcome.receipt);
-                    entry.by.clone_from(&finished.settled_by);
-                }
-            }
+            Event::CallFinished(finished) => self.finished(recorded, finished),
             Event::Cancelled { by } => {
                 self.add(recorded, "cancelled");
                 self.said(by, "");
@@ -177,6 +163,15 @@ impl Reader<'_> {
         }
     }
 
+    fn finished(&mut self, recorded: &Recorded, finished: &CallFinished) {
+        self.add(recorded, finished.outcome.status.as_str());
+        self.about(&finished.call);
+        if let Some(entry) = self.entries.last_mut() {
+            entry.receipt.clone_from(&finished.outcome.receipt);
+            entry.by.clone_from(&finished.settled_by);
+        }
+    }
+
     fn decided(&mut self, recorded: &Recorded, decided: &CallDecided) {
         let what = match (&decided.verdict, decided.decision.as_ref().map(|decision| decision.outcome)) {
             (Verdict::Run, _) => "allowed",
@@ -221,12 +216,9 @@ impl Reader<'_> {
 
     fn operated(&mut self, recorded: &Recorded, operated: &Operated) {
         self.add(recorded, operated.act.kind());
-        let why = match &operated.act {
-            Act::Paused | Act::Halted | Act::Unpaused => operated.why.clone(),
-            Act::Limits { set, .. } => {
-                let set: Vec<String> = set.iter().map(|(key, value)| format!("{key}={value}")).collect();
-                format!("{} {}", set.join(", "), operated.why).trim_end().to_owned()
-            }
+        let why = match operated.act.limits_set() {
+            None => operated.why.clone(),
+            Some(set) => format!("{set} {}", operated.why).trim_end().to_owned(),
         };
         self.said(&operated.by, &why);
     }

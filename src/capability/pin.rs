@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Capability;
-use crate::types::{Pin, Timestamp};
+use crate::types::{Pin, Timestamp, sha256_name};
 
 impl Capability {
     /// The hash of the whole contract, `sha256:…`: name, descriptions, schemas, how it runs and how it is governed.
@@ -20,8 +20,7 @@ impl Capability {
 }
 
 fn hash_of(contract: &str) -> String {
-    let hash: String = Sha256::digest(contract.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hash}")
+    sha256_name(&Sha256::digest(contract.as_bytes()))
 }
 
 /// Pins a capability as it is now.

@@ -336,7 +336,7 @@ fn finish(
 struct Held {
     capability: Arc<Capability>,
     source: String,
-    external: bool,
+    whose: Whose,
 }
 
 /// The registry while it is put together.
@@ -357,15 +357,14 @@ impl Assembly {
         whose: Whose,
     ) -> Result<(), CapabilityError> {
         let id = capability.id.clone();
-        let external = whose == Whose::External;
         let taken = self.held.get(&id);
         if taken.is_some_and(|held| held.source == source) {
             return Err(CapabilityError::Duplicate { place: Box::new(place), id });
         }
-        if external && taken.is_some() {
+        if whose == Whose::External && taken.is_some() {
             return Err(CapabilityError::TakesOver { place: Box::new(place), id });
         }
-        let held = Held { capability: Arc::new(capability), source: source.to_owned(), external };
+        let held = Held { capability: Arc::new(capability), source: source.to_owned(), whose };
         if let Some(of) = self.held.insert(id.clone(), held) {
             self.overridden.push(Overridden { id, by: source.to_owned(), of: of.source });
         }
@@ -399,12 +398,11 @@ impl Assembly {
     fn freeze(self, pins: &[Pin]) -> Registry {
         let (mut all, mut external) = (Vec::with_capacity(self.held.len()), Vec::new());
         let pins: BTreeMap<&CapabilityId, &Pin> = pins.iter().map(|pin| (&pin.capability, pin)).collect();
-        for Held { capability, source, external: outside } in self.held.into_values() {
-            let origin = if outside { Origin::Foreign } else { Origin::of(&capability) };
-            for problem in planted_problems(&capability, origin) {
+        for Held { capability, source, whose } in self.held.into_values() {
+            for problem in planted_problems(&capability, whose.origin(&capability)) {
                 tracing::warn!(capability = %capability.id, code = problem.code, "{}", problem.message);
             }
-            if outside {
+            if whose == Whose::External {
                 let standing = standing(&capability, pins.get(&capability.id).copied());
                 let holds = standing.holds();
                 if !holds {

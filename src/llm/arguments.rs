@@ -70,7 +70,8 @@ pub enum ArgumentError {
     Invalid(Vec<Violation>),
 }
 
-fn told(violations: &[Violation]) -> String {
+/// All of them, in one line.
+pub(crate) fn told(violations: &[Violation]) -> String {
     violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 

@@ -132,11 +132,7 @@ pub(super) fn narrowed(request: &ModelRequest, target: &Target) -> Result<Option
 /// and the search for them cannot be listed at all (2026-11).
 fn can_list(allowed: &AllowedTools, request: &ModelRequest, target: &Target) -> bool {
     let hosted = !request.hosted.is_empty() || request.extra.contains_key("builtin_tools");
-    let functions_only = match target.origin.api {
-        Api::Responses => false,
-        Api::Chat | Api::GenerateContent | Api::Interactions | Api::Messages | Api::Conversations => true,
-        Api::Generation | Api::Local => true,
-    };
+    let functions_only = target.origin.api != Api::Responses;
     let deferred = |name: &ToolName| {
         let deferred = |def: &Arc<super::ToolDef>| def.deferred && target.api.deferred && def.name == *name;
         name.as_str() == HostedKind::ToolSearch.as_str() || request.tools_defs.iter().any(deferred)

@@ -1,8 +1,6 @@
 //! From rule files to rules.
 
-use std::{collections::HashMap, sync::Arc};
-
-use sha2::{Digest, Sha256};
+use std::collections::HashMap;
 
 use super::{
     condition::compile_all,
@@ -12,7 +10,7 @@ use super::{
     gate::Gate,
     rule::{Rule, RuleFile, RuleSpec},
 };
-use crate::types::{RuleId, sha256_name};
+use crate::types::{RuleId, sha256_name, texts_hash};
 
 /// The examples of a file, and how many rules there are up to its end.
 pub(super) struct FileExamples {
@@ -58,17 +56,7 @@ pub(super) fn load(files: &[(&str, &str)]) -> Result<(Gate, Vec<FileExamples>), 
         });
     }
     check_lifts(&rules)?;
-    Ok((Gate::new(rules, version(files))?, examples))
-}
-
-/// The hash of the rules: of the texts, in order, each with its length.
-fn version(files: &[(&str, &str)]) -> Arc<str> {
-    let mut hasher = Sha256::new();
-    for (_, text) in files {
-        hasher.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
-        hasher.update(text);
-    }
-    sha256_name(&hasher.finalize()).into()
+    Ok((Gate::new(rules, sha256_name(&texts_hash(files)).into())?, examples))
 }
 
 fn read(file: &str, text: &str) -> Result<RuleFile, PolicyError> {

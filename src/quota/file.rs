@@ -3,11 +3,10 @@
 use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, de};
-use sha2::{Digest, Sha256};
 
 use crate::{
     policy::{Expression, ExpressionValue, Glob},
-    types::{DurationMs, MicroUsd},
+    types::{DurationMs, MicroUsd, hex, texts_hash},
 };
 
 use super::{
@@ -109,11 +108,8 @@ impl<'de> Deserialize<'de> for Written {
 }
 
 pub(super) fn load(files: &[(&str, &str)]) -> Result<Quotas, QuotaError> {
-    let mut quotas = Quotas::default();
-    let mut hasher = Sha256::new();
+    let mut quotas = Quotas { version: hex(&texts_hash(files)), ..Quotas::default() };
     for (name, text) in files {
-        hasher.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
-        hasher.update(text);
         let fail = |why: String| QuotaError::File { file: (*name).to_owned(), why };
         let file: File = serde_saphyr::from_str(text).map_err(|error| fail(error.to_string()))?;
         for spec in file.budgets.unwrap_or_default() {
@@ -131,7 +127,6 @@ pub(super) fn load(files: &[(&str, &str)]) -> Result<Quotas, QuotaError> {
             quotas.tenants.push(tenant(name, spec).map_err(|why| row(name, "tenant", &id, why))?);
         }
     }
-    quotas.version = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(quotas)
 }
 

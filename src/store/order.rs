@@ -51,9 +51,9 @@ impl Order {
         self.turn.as_ref().is_none_or(|named| named == turn)
     }
 
-    /// Whether it keeps a turn from making its next call.
-    pub const fn stops(&self) -> bool {
-        matches!(self.command, Command::Halt | Command::Pause)
+    /// Whether it keeps this turn from making its next call.
+    pub fn stops(&self, turn: &TurnId) -> bool {
+        self.concerns(turn) && matches!(self.command, Command::Halt | Command::Pause)
     }
 }
 

@@ -362,10 +362,7 @@ fn operated_remark(operated: &Operated) -> String {
         Act::Paused => "paused".to_owned(),
         Act::Halted => "put down by a halt".to_owned(),
         Act::Unpaused => "let go on".to_owned(),
-        Act::Limits { set, .. } => {
-            let set: Vec<String> = set.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            format!("limits set to {}", set.join(", "))
-        }
+        act @ Act::Limits { .. } => format!("limits set to {}", act.limits_set().unwrap_or_default()),
     };
     let why = if operated.why.is_empty() { String::new() } else { format!(": {}", operated.why) };
     format!("{what} by {}{why}", operated.by)

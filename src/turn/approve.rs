@@ -173,8 +173,7 @@ async fn edit(parts: &Parts, turn: &Turn, call: &Call, edited: &str) -> Result<A
     }
     let value: Value = serde_json::from_str(edited).map_err(|error| refuse(format!("the edit is no JSON: {error}")))?;
     if let Err(violations) = tool.validator.check(&value) {
-        let all: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        return Err(refuse(format!("the edited arguments do not fit the schema: {}", all.join("; "))));
+        return Err(refuse(format!("the edited arguments do not fit the schema: {}", arguments::told(&violations))));
     }
     let looked_up = resource::of(parts, turn, &call.id, capability, &value, &CancellationToken::new()).await;
     let resource = looked_up.map_err(|error| refuse(error.safe_message))?;

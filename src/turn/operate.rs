@@ -56,6 +56,13 @@ impl Act {
             Self::Limits { .. } => "limits_changed",
         }
     }
+
+    /// The limits that were set, as `key=value, …`; `None` for any other act.
+    pub(crate) fn limits_set(&self) -> Option<String> {
+        let Self::Limits { set, .. } = self else { return None };
+        let set: Vec<String> = set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        Some(set.join(", "))
+    }
 }
 
 /// Whether an order has been carried out.
@@ -201,7 +208,7 @@ pub(super) async fn stopping(parts: &Parts, id: &TurnId) -> Result<Option<Operat
         return Ok(None);
     }
     let standing = orders.standing().await?;
-    let order = standing.iter().find(|order| order.concerns(id) && order.stops());
+    let order = standing.iter().find(|order| order.stops(id));
     Ok(order.map(|order| Operated {
         by: order.by.clone(),
         why: order.why.clone(),
@@ -291,6 +298,6 @@ impl Driver<'_> {
             return Ok(false);
         }
         let id = &self.log.turn().started().turn;
-        Ok(orders.standing().await?.iter().any(|order| order.concerns(id) && order.stops()))
+        Ok(orders.standing().await?.iter().any(|order| order.stops(id)))
     }
 }

@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    capability::Capability,
-    execute::{CallContext, RunPolicy, errors, run_one},
+    capability::{self, Capability},
+    execute::{RunPolicy, errors, run_one},
     llm::arguments::{self, RepairLevel},
-    types::{CallId, CapabilityId, Content, ExecutionMode, SideEffect, ToolError, ToolOutput},
+    types::{CallId, CapabilityId, Content, ToolError, ToolOutput},
 };
 
-use super::{CallDecided, Parts, Turn};
+use super::{CallDecided, Parts, Turn, run};
 
 /// At most this many bytes of an answer: it goes into the journal.
 const MAX_BYTES: usize = 64 * 1024;
@@ -76,33 +76,17 @@ async fn ask(
             format!("{facts}: {why}"),
         )
     };
-    let reader = reader(parts, facts).map_err(&refuse)?;
+    let reader = capability::asked(&parts.registry, "facts", facts).map_err(|problem| refuse(problem.to_string()))?;
     let tool = parts.toolbox.get(reader).map_err(&refuse)?;
     let arguments = taken(reader, arguments);
     tool.validator.check(&arguments).map_err(|violations| {
-        let all: Vec<String> = violations.iter().map(ToString::to_string).collect();
-        refuse(format!("the arguments of the call do not fit it: {}", all.join("; ")))
+        refuse(format!("the arguments of the call do not fit it: {}", arguments::told(&violations)))
     })?;
     let executor = parts.executors.executor_for(reader)?;
-    let context = CallContext {
-        turn: turn.started().turn.clone(),
-        call: call.clone(),
-        principal: Arc::clone(&turn.started().principal),
-        idempotency_key: format!("{}/{call}/facts", turn.started().turn),
-        cancel: cancel.clone(),
-        attempt: 1,
-    };
+    let context = run::context(turn, call, format!("{}/{call}/facts", turn.started().turn), cancel.clone());
     let attempted = run_one(executor.as_ref(), &arguments, context, RunPolicy::of(&reader.execution)).await;
     let output = attempted.result.map_err(|error| refuse(error.to_string()))?;
     Ok(Arc::new(answer(&output).map_err(refuse)?))
-}
-
-/// The capability that is asked: one of ours that only reads.
-fn reader<'a>(parts: &'a Parts, facts: &CapabilityId) -> Result<&'a Capability, String> {
-    let reader = parts.registry.get(facts).ok_or("it is not registered")?;
-    let only_reads = reader.execution.side_effect == SideEffect::ReadOnly;
-    let ours = reader.execution.mode == ExecutionMode::RuntimeFunction;
-    if only_reads && ours { Ok(reader) } else { Err("only a runtime function that only reads can be asked".to_owned()) }
 }
 
 /// Those of a call's arguments that the reader declares.

@@ -17,8 +17,8 @@ use crate::{
 };
 
 use super::{
-    CallFinished, CallStage, CallStarted, CallStatus, Driver, Event, Exposed, LimitKind, Parts, Phase, TurnError,
-    decide, internal, outcome, prepare, purse, resource, settle, settle::Lookup,
+    CallFinished, CallOutcome, CallStage, CallStarted, CallStatus, Driver, Event, Exposed, LimitKind, Parts, Phase,
+    Turn, TurnError, decide, internal, outcome, prepare, purse, resource, settle, settle::Lookup,
 };
 
 /// What came back from running one call.
@@ -135,11 +135,7 @@ impl Driver<'_> {
         };
         let Some((status, error)) = refused else { return Ok(capability) };
         let outcome = outcome::refused(self.parts, call, status, error);
-        self.log.record(Event::CallFinished(CallFinished {
-            call: id.clone(),
-            outcome: Arc::new(outcome),
-            settled_by: None,
-        }))?;
+        self.log.record(never_started(id, outcome))?;
         Ok(None)
     }
 
@@ -191,11 +187,7 @@ impl Driver<'_> {
         let ready = self.log.turn().call(id).filter(|call| matches!(call.stage, CallStage::Ready));
         let Some(call) = ready else { return Ok(()) };
         let outcome = outcome::refused(self.parts, call, CallStatus::Refused, error);
-        self.log.record(Event::CallFinished(CallFinished {
-            call: id.clone(),
-            outcome: Arc::new(outcome),
-            settled_by: None,
-        }))
+        self.log.record(never_started(id, outcome))
     }
 
     /// Journals a call as started. It and the reply that asked for it are durable before a write runs, and before a
@@ -215,20 +207,12 @@ impl Driver<'_> {
         }
         let turn = self.log.turn();
         let Some(call) = turn.call(id).filter(|call| matches!(call.stage, CallStage::Ready)) else { return Ok(None) };
-        let started = turn.started();
-        let key = format!("{}/{}", started.turn, id);
+        let key = format!("{}/{}", turn.started().turn, id);
         let lookup = settle::lookup_of(self.parts, turn, capability, &key);
         let job = Call {
             id: id.clone(),
             arguments: serde_json::from_str(call.effective_arguments()).unwrap_or(Value::Null),
-            context: CallContext {
-                turn: started.turn.clone(),
-                call: id.clone(),
-                principal: started.principal.clone(),
-                idempotency_key: key.clone(),
-                cancel: self.cancel.clone(),
-                attempt: 1,
-            },
+            context: context(turn, id, key.clone(), self.cancel.clone()),
             timeout: prepare::within(self.timeout_of(capability), DurationMs::from(self.time_left())),
             found: self.find_tools(capability, call.effective_arguments()),
             lookup,
@@ -317,6 +301,24 @@ impl Driver<'_> {
         let name = self.parts.toolbox.get(capability).ok()?.definition.name.clone();
         (decision.outcome != Outcome::Deny).then(|| Exposed { name, capability: capability.id.clone(), hosted: false })
     }
+}
+
+/// What a function is told of the call it serves, on its first attempt.
+pub(super) fn context(turn: &Turn, call: &CallId, idempotency_key: String, cancel: CancellationToken) -> CallContext {
+    let started = turn.started();
+    CallContext {
+        turn: started.turn.clone(),
+        call: call.clone(),
+        principal: Arc::clone(&started.principal),
+        idempotency_key,
+        cancel,
+        attempt: 1,
+    }
+}
+
+/// The end of a call that never started.
+fn never_started(call: &CallId, outcome: CallOutcome) -> Event {
+    Event::CallFinished(CallFinished { call: call.clone(), outcome: Arc::new(outcome), settled_by: None })
 }
 
 /// One call, ready to run.

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Call, CallFinished, CallStage, CallStatus, Doubt, Event, Operator, Parts, Turn, TurnError, decide, log::Log,
-    outcome,
+    outcome, run,
 };
 use crate::{
     capability::{Capability, lookup_problem},
@@ -134,15 +134,7 @@ pub(super) async fn look_up_doubts(parts: &Parts, turn: &Turn) -> Vec<CallFinish
 async fn look_up(parts: &Parts, turn: &Turn, call: &Call, key: &str) -> Option<CallFinished> {
     let capability = parts.registry.get(call.capability()?)?;
     let lookup = lookup_of(parts, turn, capability, key)?;
-    let started = turn.started();
-    let context = CallContext {
-        turn: started.turn.clone(),
-        call: call.id.clone(),
-        principal: started.principal.clone(),
-        idempotency_key: key.to_owned(),
-        cancel: CancellationToken::new(),
-        attempt: 1,
-    };
+    let context = run::context(turn, &call.id, key.to_owned(), CancellationToken::new());
     let result = lookup.settle(parts, context).await?;
     let attempted = Attempted { result, attempts: 1, latency: DurationMs(0), started: true };
     let outcome = outcome::of(parts, turn, call, capability, &attempted).await;

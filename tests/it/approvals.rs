@@ -71,7 +71,7 @@ impl Shop {
     }
 }
 
-fn waits(outcome: &TurnOutcome) -> ApprovalRequest {
+pub(super) fn waits(outcome: &TurnOutcome) -> ApprovalRequest {
     match &outcome.end {
         TurnEnd::Waiting(requests) => requests.first().unwrap().clone(),
         TurnEnd::Ended(ended) => panic!("it ended: {ended:?}"),

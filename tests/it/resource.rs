@@ -7,12 +7,14 @@ use agcore::{
     execute::errors,
     runtime::{Runtime, RuntimeBuilder},
     store::MemoryJournal,
-    turn::{ApprovalAnswer, Company, Event, TurnEnd, TurnError, TurnOutcome},
+    turn::{ApprovalAnswer, Company, Event, TurnError, TurnOutcome},
     types::RiskClass,
 };
 use agcore_testkit::{ScriptedModel, ScriptedTool, reply};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
+
+use crate::approvals::waits;
 
 const RULES: &str = r#"
 rules:
@@ -129,8 +131,7 @@ async fn facts_are_looked_up_again_before_an_approved_call_runs() {
     let dear = json!({"owner": "me", "total": 500});
     let shop = Shop::new(ScriptedTool::new().json(&dear).json(&json!({"owner": "bob", "total": 500})));
     let (runtime, outcome) = shop.cancels().await;
-    let TurnEnd::Waiting(requests) = &outcome.end else { panic!("it did not wait: {:?}", outcome.end) };
-    let request = requests.first().unwrap();
+    let request = waits(&outcome);
     let approved = runtime.approve(&request.turn, request.call.as_str(), None, &ApprovalAnswer::yes("eve")).await;
     approved.unwrap();
     let after = runtime.resume(&request.turn, Company::default()).await.unwrap();
@@ -142,8 +143,7 @@ async fn an_edit_is_decided_with_the_facts_of_what_was_edited_in() {
     let dear = json!({"owner": "me", "total": 500});
     let shop = Shop::new(ScriptedTool::new().json(&dear).json(&json!({"owner": "bob", "total": 1})));
     let (runtime, outcome) = shop.cancels().await;
-    let TurnEnd::Waiting(requests) = &outcome.end else { panic!("it did not wait: {:?}", outcome.end) };
-    let request = requests.first().unwrap();
+    let request = waits(&outcome);
     let edit = ApprovalAnswer { edited: Some(json!({"order": "B-1"}).to_string()), ..ApprovalAnswer::yes("eve") };
     match runtime.approve(&request.turn, request.call.as_str(), None, &edit).await {
         Err(TurnError::Approval(why)) => assert!(why.contains("belongs to somebody else"), "{why}"),

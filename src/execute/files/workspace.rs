@@ -19,6 +19,7 @@ use crate::{
         passages::{FileRow, NewPassage, PassageStore, Stamp},
     },
     text::words,
+    types::hex,
 };
 
 use super::{
@@ -269,7 +270,7 @@ fn sought(asked: &[String], frequencies: &HashMap<String, u64>, total: u64) -> V
 
 fn index_path(state_dir: &Path, root: &Path) -> PathBuf {
     let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
-    let name: String = hash.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    let name = hex(hash.get(..12).unwrap_or_default());
     state_dir.join("files").join(format!("{name}.sqlite"))
 }
 

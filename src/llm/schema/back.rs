@@ -11,6 +11,7 @@ use super::{
     shape::{Place, ROOT, Shape, TypeSet, Way},
     tree,
 };
+use crate::types::hex;
 
 /// Turns arguments as a model gives them into the form the original schema means.
 ///
@@ -250,9 +251,8 @@ pub(super) fn alias(key: &str) -> String {
     let mut alias: String = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     alias.truncate(48);
     let hash = Sha256::digest(key.as_bytes());
-    let digits = hash.iter().take(3).map(|byte| format!("{byte:02x}"));
     alias.push('_');
-    alias.extend(digits);
+    alias.push_str(&hex(hash.get(..3).unwrap_or_default()));
     alias
 }
 

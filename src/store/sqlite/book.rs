@@ -103,12 +103,7 @@ async fn sweep(
     touched: &mut Touched,
     reserve: &Reserve,
 ) -> Result<(), sqlx::Error> {
-    let rows = sqlx::query("SELECT turn, amount, expires_at, accounts FROM hold WHERE expires_at <= $1")
-        .bind(reserve.now.ms())
-        .fetch_all(&mut *connection)
-        .await?;
-    for row in &rows {
-        let (turn, hold) = hold(row)?;
+    for (turn, hold) in read_expired(connection, reserve.now).await? {
         // What this transaction has changed already is newer than the row.
         if touched.turns.insert(turn.clone()) {
             let unknown: BTreeSet<_> =
@@ -120,6 +115,14 @@ async fn sweep(
     }
     book.expire(reserve.now);
     Ok(())
+}
+
+async fn read_expired(connection: &mut SqliteConnection, now: Timestamp) -> Result<Vec<(TurnId, Hold)>, sqlx::Error> {
+    let rows = sqlx::query("SELECT turn, amount, expires_at, accounts FROM hold WHERE expires_at <= $1")
+        .bind(now.ms())
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(hold).collect()
 }
 
 /// The rows in groups of the sizes that have a prepared statement.
@@ -314,13 +317,6 @@ pub(super) async fn balances(
         let (account, sums) = account(row)?;
         book.accounts.insert(Arc::new(account), sums);
     }
-    let late = sqlx::query("SELECT turn, amount, expires_at, accounts FROM hold WHERE expires_at <= $1")
-        .bind(now.ms())
-        .fetch_all(&mut *connection)
-        .await?;
-    for row in &late {
-        let (turn, hold) = hold(row)?;
-        book.holds.insert(turn, hold);
-    }
+    book.holds.extend(read_expired(&mut connection, now).await?);
     Ok(book.balances(budget, opened_at, now, limit))
 }

@@ -17,7 +17,7 @@ use super::{
     offsets::CodePoints,
     part::{self, Hosted, WireCall, WirePart},
 };
-use crate::types::{Citation, FunctionCall, HostedKind, HostedOutput, Item, Part};
+use crate::types::{Citation, FunctionCall, HostedKind, HostedOutput, Item, Part, hex};
 
 /// The items of a reply, and how many queries were searched for.
 #[derive(Debug)]
@@ -270,5 +270,5 @@ pub(super) fn kind_name(kind: &HostedKind) -> String {
 
 /// Eight hex digits that stand for a text.
 pub(super) fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    hex(Sha256::digest(text.as_bytes()).get(..4).unwrap_or_default())
 }
