@@ -8,6 +8,7 @@ mod artifact;
 mod cite;
 mod compose;
 mod fence;
+mod image;
 mod json;
 mod passages;
 mod piece;

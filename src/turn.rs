@@ -20,6 +20,7 @@ mod decide;
 mod digest;
 mod drive;
 mod error;
+mod illustrate;
 mod internal;
 mod log;
 mod operate;

@@ -3,13 +3,13 @@
 use super::{
     Artifact, Projected, ProjectionInput, check_sources,
     cite::{self, Text},
-    fence,
+    fence, image,
     piece::{self, Piece, keeps},
 };
 use crate::{
     scan::Scanner,
     text::cut,
-    types::{Citation, ErrorCode, Projection, ProjectionKind, Tokens, ToolError, ToolOutput, Trust},
+    types::{ArtifactId, Citation, ErrorCode, Projection, ProjectionKind, Tokens, ToolError, ToolOutput, Trust},
 };
 
 /// What a reference to an artifact costs at most.
@@ -40,14 +40,16 @@ pub(super) fn success(input: &ProjectionInput<'_>, output: &ToolOutput) -> Proje
         let lines = cite::lines(&citations, &body, Tokens(for_sources));
         body.push_str(&if fenced { fence::escape(&lines).into_owned() } else { lines });
     }
-    let artifacts = pieces.iter().filter(|piece| piece.lossy && keeps(input)).filter_map(Piece::artifact).collect();
+    let artifacts: Vec<Artifact> =
+        pieces.iter().filter(|piece| piece.lossy && keeps(input)).filter_map(Piece::artifact).collect();
+    let images = image::shown(input, &artifacts);
     let notes = if input.output.projection.include_raw_artifact_ref {
         references(input, &pieces, room / 2)
     } else {
         String::new()
     };
     let injection_score = scan(fenced, &body, &mut warnings);
-    let made = Made { body, notes, fenced, citations, artifacts, warnings, injection_score };
+    let made = Made { body, notes, fenced, citations, artifacts, images, warnings, injection_score };
     made.finish(input)
 }
 
@@ -81,8 +83,8 @@ pub(super) fn failure(input: &ProjectionInput<'_>, error: &ToolError) -> Project
     };
     let body = masked.for_model(input.call_id);
     let injection_score = scan(fenced, &body, &mut warnings);
-    let (notes, citations, artifacts) = (String::new(), Vec::new(), Vec::new());
-    Made { body, notes, fenced, citations, artifacts, warnings, injection_score }.finish(input)
+    let (notes, citations, artifacts, images) = (String::new(), Vec::new(), Vec::new(), Vec::new());
+    Made { body, notes, fenced, citations, artifacts, images, warnings, injection_score }.finish(input)
 }
 
 /// Looks for instructions in what a model is shown of an untrusted result.
@@ -208,6 +210,7 @@ struct Made {
     fenced: bool,
     citations: Vec<Citation>,
     artifacts: Vec<Artifact>,
+    images: Vec<ArtifactId>,
     warnings: Vec<String>,
     injection_score: u16,
 }
@@ -233,6 +236,7 @@ impl Made {
             content,
             citations: self.citations,
             artifact_refs: self.artifacts.iter().map(|artifact| artifact.reference().clone()).collect(),
+            images: self.images,
             warnings: self.warnings,
         };
         Projected {

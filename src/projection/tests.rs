@@ -89,6 +89,7 @@ fn a_small_trusted_result_is_itself() {
                 content: "ok 1".to_owned(),
                 citations: Vec::new(),
                 artifact_refs: Vec::new(),
+                images: Vec::new(),
                 warnings: Vec::new(),
             },
             tokens: Tokens(3),

@@ -12,7 +12,7 @@ use crate::{
 
 use super::{
     Driver, Event, Exposed, LimitKind, ModelCallFailed, ModelCallStarted, ModelReplied, ModelStep, Parts, Prepared,
-    Turn, TurnError, prompt, watch::Pieces, withdraw,
+    Turn, TurnError, illustrate, prompt, watch::Pieces, withdraw,
 };
 
 /// The output budget of a model whose price is known and that was given none: without a bound there is no worst case.
@@ -63,7 +63,7 @@ impl Asking {
     }
 
     /// Brings request and conversation up to date: both only grow, but for hosted tools the gate turned against.
-    fn sync(&mut self, parts: &Parts, turn: &Turn, prepared: &Prepared) {
+    async fn sync(&mut self, parts: &Parts, turn: &Turn, prepared: &Prepared) {
         if self.removed != turn.removed().len() {
             self.removed = turn.removed().len();
             let on_wire = withdraw::on_wire(parts, turn, prepared);
@@ -73,7 +73,8 @@ impl Asking {
             }
         }
         for entry in turn.history().iter().skip(self.conversation.len()) {
-            self.conversation.push(entry.clone());
+            let tenant = &turn.started().principal.tenant;
+            self.conversation.push(illustrate::with_images(parts.artifacts.as_ref(), tenant, entry).await);
         }
         for exposed in turn.exposed().iter().skip(self.listed) {
             self.request.tools_defs.extend(definition(parts, exposed));
@@ -101,7 +102,7 @@ impl Driver<'_> {
             Some(asking) => asking,
             None => Asking::new(self.parts, self.log.turn(), &prepared),
         };
-        asking.sync(self.parts, self.log.turn(), &prepared);
+        asking.sync(self.parts, self.log.turn(), &prepared).await;
         asking.request.tool_choice = step.choice.clone();
         let made = match self.reserve(&mut asking, &step).await? {
             true => self.call(&mut asking, step.number).await,

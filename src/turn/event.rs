@@ -634,6 +634,7 @@ impl CallOutcome {
             content,
             citations: Vec::new(),
             artifact_refs: Vec::new(),
+            images: Vec::new(),
             warnings: Vec::new(),
         };
         Self {

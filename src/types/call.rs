@@ -216,6 +216,9 @@ pub struct Projection {
     pub citations: Vec<Citation>,
     /// Where the whole result lies.
     pub artifact_refs: Vec<ArtifactRef>,
+    /// Which of these are images that the model is shown, where its provider takes images in a result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ArtifactId>,
     /// What was cut, masked or marked.
     pub warnings: Vec<String>,
 }

@@ -309,8 +309,8 @@ pub struct ToolResult {
     pub content: String,
     /// Whether the content is an error.
     pub is_error: bool,
-    /// Images that belong to it, by address (`https:` or `data:`). Where a provider takes none in a result, the model is
-    /// told how many are not shown; an image never becomes text.
+    /// Images that belong to it, by address (`https:` or `data:`; `artifact:` within a turn). Where a provider takes none
+    /// in a result, the model is told how many are not shown; an image never becomes text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<String>,
 }

@@ -9,6 +9,7 @@ mod budgets;
 mod control;
 mod doubt;
 mod examples;
+mod images;
 mod layers;
 mod pins;
 mod redaction;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Turn;
 use crate::{
     policy::Heard,
-    turn::{Call, CallOutcome, CallStage, CallStatus, Doubt, Phase, Resolved, limit},
+    turn::{Call, CallOutcome, CallStage, CallStatus, Doubt, Phase, Resolved, illustrate, limit},
     types::{CapabilityId, Entry, ToolResult},
 };
 
@@ -20,17 +20,12 @@ impl Turn {
             let is_error = outcome.status != CallStatus::Ok;
             let CallStage::Done(outcome) = call.stage else { continue };
             // The last outcome is still held by its event; the others are nobody else's by now.
+            let images = illustrate::addresses(&outcome.projection);
             let content = match Arc::try_unwrap(outcome) {
                 Ok(outcome) => outcome.projection.content,
                 Err(outcome) => outcome.projection.content.clone(),
             };
-            results.push(ToolResult {
-                provider_id: call.provider_id,
-                name: call.name,
-                content,
-                is_error,
-                images: Vec::new(),
-            });
+            results.push(ToolResult { provider_id: call.provider_id, name: call.name, content, is_error, images });
         }
         self.history.push(Entry::Results(results));
         self.rounds += 1;
